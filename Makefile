@@ -97,13 +97,14 @@ $(B)/left-out: always
 $(B)/src/base/feature.o: $(B)/left-out
 $(B)/src/base/feature.o: FLAGS += $(DEFINES)
 
-# Everything is compiled again if the compiler or its flags (other than warnings) differ from the last build.
+# Everything is compiled again if the compiler or its flags (other than warnings) differ from the last build. `make
+# install` keeps those of the last build: sudo does not pass on a CC or CFLAGS of the environment.
 $(B)/flags: export FLAGS_NOW := $(lastword $(CC)) $(filter-out $(WARN),$(FLAGS))
 $(B)/flags: always
 	@pkg-config --exists --print-errors $(REQUIRED) || { \
 	    echo 'make: libraries are missing; $(SCRIPTS)/install.sh build installs them on Debian' >&2; exit 1; }
 	@mkdir -p $(@D)
-	@echo "$$FLAGS_NOW" | cmp -s - $@ || echo "$$FLAGS_NOW" >$@
+	@$(if $(filter install,$(MAKECMDGOALS)),[ -s $@ ] ||) echo "$$FLAGS_NOW" | cmp -s - $@ || echo "$$FLAGS_NOW" >$@
 
 $(B)/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
