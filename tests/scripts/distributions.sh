@@ -151,14 +151,15 @@ step_features() {
     fi
 }
 
+# With COMPILERS, installs only these.
 step_compilers() {
-    local rc=0
+    local rc=0 wanted
+    wanted=$(printf '%s\n' ${COMPILERS:-} | sed -nE 's/:.*//p' | sort -u | paste -sd '|')
     prepare "$1" compilers
     bare_inside "$1-compilers" chown -R root: /home/someone/holorun
-    bare_inside "$1-compilers" sh -c '~someone/holorun/tests/scripts/install.sh build
-        for p in $(apt-cache pkgnames | grep -xE "(gcc|clang)-[0-9]+"); do
-            case $p in gcc-1[2-9] | clang-1[4-9] | clang-2?) echo "$p" ;; esac
-        done | xargs apt-get install -y -qq --no-install-recommends >/dev/null'
+    bare_inside "$1-compilers" sh -c "~someone/holorun/tests/scripts/install.sh build
+        apt-cache pkgnames | grep -xE '${wanted:-gcc-1[2-9]|clang-(1[4-9]|2[0-9])}' |
+            sed -E 'p; s/gcc-.*//; s/clang-(.*)/libclang-rt-\\1-dev/' | xargs apt-get install -y -qq --no-install-recommends >/dev/null"
     in_clone "$1" compilers root "tests/scripts/compilers.sh ${COMPILERS:-}" || rc=$?
     cat "$log"
     [ $rc -eq 0 ] || bad=1
