@@ -42,10 +42,13 @@ def bare(function, *words):
 
 
 def run(system, folder, env, script):
-    """Runs a script in a folder of the system, as both services do: bash -e, stopped at the first error."""
+    """Runs a script in a folder of the system, as both services do: bash -e, stopped at the first error.
+
+    A login shell, which finds the ccache of bare.sh.
+    """
     assigned = " ".join(f"export {k}={shlex.quote(v)};" for k, v in env.items())
     print(f"== {system}: {script.strip()}", flush=True)
-    bare("bare_inside", system, "bash", "-eo", "pipefail", "-c", f"{assigned} cd {folder}\n{script}")
+    bare("bare_inside", system, "bash", "-leo", "pipefail", "-c", f"{assigned} cd {folder}\n{script}")
 
 
 def clone(path):
