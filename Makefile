@@ -275,13 +275,13 @@ deb: ## the Debian packages holorun and holorun-headless of this tree, in build/
 	@$(SCRIPTS)/install.sh build deb
 	@$(SCRIPTS)/deb.sh
 deb-try: ## each package alone in a bare Debian: installed, the demo, removed (as root; DEMO=no: without a browser)
-	@$(SCRIPTS)/install.sh deb
+	@$(SCRIPTS)/install.sh bare
 	@$(SCRIPTS)/deb_try.sh
 distros: ## builds, demo and tests in bare Debian systems (as root; SUITES="trixie", STEPS="demo test", ROOT=DIR)
-	@$(SCRIPTS)/install.sh deb
+	@$(SCRIPTS)/install.sh bare
 	@$(SCRIPTS)/distributions.sh $(SUITES)
 ci-try: ## the steps of assets/ci in a bare Debian (as root)
-	@$(SCRIPTS)/install.sh deb
+	@$(SCRIPTS)/install.sh bare
 	@$(SCRIPTS)/ci_try.py
 clean: ## remove everything that was built
 	rm -rf build holorun
