@@ -158,8 +158,8 @@ step_compilers() {
     prepare "$1" compilers
     bare_inside "$1-compilers" chown -R root: /home/someone/holorun
     bare_inside "$1-compilers" sh -c "~someone/holorun/tests/scripts/install.sh build
-        apt-cache pkgnames | grep -xE '${wanted:-gcc-1[2-9]|clang-(1[4-9]|2[0-9])}' |
-            sed -E 'p; s/gcc-.*//; s/clang-(.*)/libclang-rt-\\1-dev/' | xargs apt-get install -y -qq --no-install-recommends >/dev/null"
+        apt-cache pkgnames | grep -xE '${wanted:-gcc-1[2-9]|clang-(1[4-9]|2[0-9])}' | sed -E 'p; s/clang-/libclang-rt-/; /rt-/s/$/-dev/' |
+            xargs apt-cache madison | awk '{ print \$1 }' | sort -u | xargs apt-get install -y -qq --no-install-recommends >/dev/null"
     in_clone "$1" compilers root "tests/scripts/compilers.sh ${COMPILERS:-}" || rc=$?
     cat "$log"
     [ $rc -eq 0 ] || bad=1
