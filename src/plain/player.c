@@ -148,10 +148,10 @@ static void finish_step(struct player *p)
     plain_print_done(s, &done);
     if (p->s.phase && !p->secret)
         describe_effect(p, after, effect, sizeof effect);
-    p->idle = p->idle || (s->verb <= PLAIN_RIGHT_CLICK && !strcmp(effect, nothing_changed));
-    note_outcome(p, PLAYER_DONE, done.data,
-                 p->s.phase || s->verb == PLAIN_WAIT || s->verb == PLAIN_CHECK ? effect
-                                                                               : "; it was so already");
+    bool idle = s->verb <= PLAIN_RIGHT_CLICK && !strcmp(effect, nothing_changed),
+         checks = s->verb == PLAIN_WAIT || s->verb == PLAIN_CHECK;
+    p->idle = (p->idle || idle) && !checks;
+    note_outcome(p, PLAYER_DONE, done.data, p->s.phase || checks ? effect : "; it was so already");
     snprintf(p->done, sizeof p->done, "%.90s%s", text.data, effect);
     p->done[utf8_valid_prefix(p->done, strlen(p->done))] = 0;
     player_make_safe(p->done);

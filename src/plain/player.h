@@ -40,7 +40,8 @@ bool player_can_begin(const struct plain_steps *steps, struct elements *elements
 struct llm *player_open(struct plain_steps steps, struct screen *screen, struct elements *elements,
                         struct player_source *source);
 
-/* Returns whether a press of the steps so far changed no element; belongs to m, a result of player_open(). */
+/* Returns whether a press of the steps so far changed no element, and no check or wait came after it; belongs
+ * to m, a result of player_open(). */
 const bool *player_idle(const struct llm *m);
 
 enum player_end {
