@@ -447,7 +447,29 @@ static void t_relative(void **state)
     assert_int_equal(b->trust, PLACE_DOUBTFUL);
 }
 
+/* A button with its content below it: a list and an item, which GTK 3 reports where they are. */
+static void t_popover(void **state)
+{
+    static char title[] = "W";
+    struct screen_rect list = {100, 90, 120, 60}, window = {0, 0, 400, 300};
+    struct xwindow w = {.id = 1, .pid = 7, .title = "W", .rect = window, .frame = window, .inner = window};
+    (void)state;
+    for (int gtk4 = 0; gtk4 < 2; gtk4++) {
+        struct node nodes[] = {
+            {.parent = -1},
+            {.role = FRAME, .name = title, .told = window, .placed = true, .depth = 1},
+            {.role = BUTTON, .parent = 1, .told = {100, 50, 40, 30}, .placed = true, .depth = 2},
+            {.role = ROLE_PANEL, .parent = 2, .told = list, .placed = true, .depth = 3},
+            {.role = ROLE_MENU_ITEM, .parent = 3, .told = {110, 100, 100, 20}, .placed = true, .depth = 4},
+        };
+        place_nodes(nodes, 5, gtk4 ? "GTK" : "gtk", 7, &w, 1);
+        assert_int_equal(nodes[2].trust, PLACE_SURE);
+        assert_int_equal(nodes[4].trust, gtk4 ? PLACE_DOUBTFUL : PLACE_SURE);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    CLAIM("items below a button that shows them are doubtful in GTK 4 only", t_popover),
     CLAIM("the repeated name of a button in GTK 4 is shortened", t_repeated_name),
     CLAIM("places relative to a window are counted from inside its border or shadow, else they are doubtful",
           t_relative),
