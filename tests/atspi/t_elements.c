@@ -149,6 +149,26 @@ static void t_form(void **state)
     end(&r);
 }
 
+/* An editor of Electron: its search field, and its terminal, which is described as a field, too. */
+static void t_terminal_field(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"Search", "Terminal 1, bash", "Terminal input"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct fake_node nodes[] = {
+            {1, 0, FRAME, "Editor", NULL, SHOWN | BIT(STATE_ACTIVE), 0, 0, 400, 300},
+            {2, 1, ROLE_DOCUMENT_WEB, "Editor", NULL, SHOWN, 0, 0, 400, 300},
+            {3, 2, ROLE_ENTRY, names[i], "", SHOWN | BIT(STATE_EDITABLE) | BIT(STATE_FOCUSED), 9, 9, 90, 20},
+        };
+        struct reading r;
+        struct element_field field;
+        BEGIN(&r, "Chromium", nodes);
+        assert_true(elements_field(r.x, "Editor", READ_MS, &field));
+        assert_true(field.in_page && field.editable == !i);
+        end(&r);
+    }
+}
+
 static void t_hidden_text(void **state)
 {
     static const struct fake_node nodes[] = {
@@ -469,6 +489,7 @@ static void t_popover(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    CLAIM("the terminal of an editor that draws its window as a page is not a field", t_terminal_field),
     CLAIM("items below a button that shows them are doubtful in GTK 4 only", t_popover),
     CLAIM("the repeated name of a button in GTK 4 is shortened", t_repeated_name),
     CLAIM("places relative to a window are counted from inside its border or shadow, else they are doubtful",
