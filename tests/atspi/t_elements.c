@@ -410,12 +410,14 @@ static void t_repeated_name(void **state)
         {3, 1, BUTTON, "Save all Save all", NULL, SHOWN, 50, 10, 90, 30},
         {4, 1, BUTTON, "Save Save all", NULL, SHOWN, 150, 10, 90, 30},
         {5, 1, BUTTON, "  ", NULL, SHOWN, 250, 10, 90, 30},
+        {6, 1, ROLE_LABEL, "Bora Bora", NULL, SHOWN, 10, 50, 90, 30},
     };
     struct reading r;
     const struct snapshot *s = BEGIN(&r, "GTK", nodes);
     assert_non_null(named(s, "7"));
     assert_non_null(named(s, "Save all"));
     assert_non_null(named(s, "Save Save all"));
+    assert_non_null(named(s, "Bora Bora"));
     end(&r);
     s = BEGIN(&r, "gtk", nodes); /* GTK 3 does not join names */
     assert_non_null(named(s, "7 7"));
