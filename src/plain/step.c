@@ -469,7 +469,8 @@ static int parse_verb(struct span s, struct plain_step *out, struct err *why)
         return fill(rest, "to", out, why);
     if (words_is(s, 0, "clear|empty"))
         return clear(rest, out, why);
-    if (words_is(s, 0, "turn|enable|disable") || (words_is(s, 0, "switch") && words_is(s, 1, "on|off")))
+    bool switches = words_is(s, 0, "switch") && (words_is(s, 1, "on|off") || words_is(s, s.n - 1, "on|off"));
+    if (switches || words_is(s, 0, "turn|enable|disable"))
         return turn(s, out, why);
     if (words_is(s, 0, "open|go|switch|change"))
         return open_or_go(s, out, why);
