@@ -157,7 +157,7 @@ static void t_tab(void **state)
     plain_free(&p.steps);
 }
 
-/* A press on what is chosen already would change nothing. */
+/* A press on a chosen radio button or tab would change nothing. */
 static void t_chosen(void **state)
 {
     (void)state;
