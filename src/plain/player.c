@@ -15,7 +15,7 @@ enum {
     ELEMENTS_TEXT_MAX = 1 << 18,
     AGAIN_MS = 150,
     BEGIN_MS = 3000,    /* for the first element of a web page to appear */
-    DESCRIBE_MS = 8000, /* for a program that starts to describe its window */
+    DESCRIBE_MS = 5000, /* for a program that starts to describe its window */
 };
 
 static struct player *player_of(const struct llm *m)
@@ -437,12 +437,14 @@ const struct player_outcome *player_outcomes(const struct llm *m, int *n)
     return p->outcomes;
 }
 
-/* Returns 1 if the window names elements and has no web page, -1 if it has one, 0 if it names none. */
+/* Returns 1 if the window names elements, 0 if it names none, -1 if it has a web page, or the keyboard is in a
+ * terminal: the run may have been started there for another window. */
 static int described(const struct snapshot *s)
 {
     bool named = false;
     for (int i = 0; s && i < s->n; i++) {
-        if (!strcmp(s->e[i].role, "document web"))
+        bool shell = !strcmp(s->e[i].role, "terminal") && state_in(s->e[i].states, STATE_FOCUSED);
+        if (shell || !strcmp(s->e[i].role, "document web"))
             return -1;
         named = named || (*s->e[i].name && element_word(s->e[i].role));
     }

@@ -31,8 +31,8 @@ struct player_source {
 };
 
 /* Returns whether the steps can begin: the element of the first one is on the screen.  without: also if the
- * active window names other elements and has no web page, so that this one is missing.  Waits some seconds
- * for the element, and longer for a program that describes nothing yet. */
+ * active window names other elements, has no web page and is not the user's terminal, so that this one is
+ * missing.  Waits some seconds for the element, and longer for a program that describes nothing yet. */
 bool player_can_begin(const struct plain_steps *steps, struct elements *elements, bool without);
 
 /* Opens steps as a model.  Takes the steps; borrows screen, elements and source.  source: supplies the steps

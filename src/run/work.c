@@ -58,7 +58,7 @@ static void fill_options(struct job *j, struct agent_options *o)
         .recorded = is_played(j),
         .idle = j->plain && !j->given ? player_idle(j->llm) : NULL,
         .unclear = job_planner_unclear(j),
-        .demand = j->demand,
+        .demand = is_played(j) ? (struct agent_demand){0} : j->demand,
         .log_tokens = s->log_tokens,
         .human_quiet_ms = 1000 * s->human_quiet,
         .settle = {.min_ms = s->settle_min, .quiet_ms = s->settle_quiet, .max_ms = s->settle_max},
