@@ -437,8 +437,8 @@ const struct player_outcome *player_outcomes(const struct llm *m, int *n)
     return p->outcomes;
 }
 
-/* Returns 1 if the window names elements, 0 if it names none, -1 if it has a web page, or the keyboard is in a
- * terminal: the run may have been started there for another window. */
+/* Returns 1 if the window names elements, 0 if it names none, -1 if it has a web page, or the keyboard is in
+ * a terminal: the run may have been started there for another window. */
 static int described(const struct snapshot *s)
 {
     bool named = false;

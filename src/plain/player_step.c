@@ -89,7 +89,7 @@ static enum player_next wait_for_button(struct player *p, const char *name, char
     return player_wait_or_fail(p, PLAYER_CUT_MS);
 }
 
-/* Returns whether a radio button is on, or a tab is the only selected one, so that a press changes nothing. */
+/* Returns whether a radio button is on, or a tab is the only selected one: a press would change nothing. */
 static bool is_chosen(const struct player *p, const struct element *e)
 {
     if (!e || p->ref)
