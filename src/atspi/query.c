@@ -328,8 +328,8 @@ static bool is_of_tools(const struct element *document)
     return text_starts(document->name, "DevTools") || text_starts(document->name, "Developer Tools");
 }
 
-/* Returns whether keys in an element go to a terminal. xterm.js, the terminal of VS Code and others, is described
- * as a text field "Terminal input" or "Terminal 1, bash". */
+/* Returns whether keys in an element go to a terminal. xterm.js, the terminal of VS Code and others, is
+ * described as a text field "Terminal input" or "Terminal 1, bash". */
 static bool is_terminal(const struct element *e, bool in_page)
 {
     return !strcmp(e->role, "terminal") || (in_page && text_starts(e->name, "Terminal "));

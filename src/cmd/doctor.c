@@ -265,10 +265,6 @@ static bool names_installed(void)
     return file_exists("/usr/share/dbus-1/services/org.a11y.Bus.service");
 }
 
-#define RULES_BLIND                                                                                          \
-    "rules about elements see only the model's description, and not what Enter and space press; "
-#define NAMED ", so that programs name their elements"
-
 /* Checks the source of names that rules by element use in addition to the model's words. */
 static void check_names(struct report *r, const char *display)
 {
@@ -278,8 +274,11 @@ static void check_names(struct report *r, const char *display)
     struct elements *x = elements_open(display);
     if (elements_snapshot(x, &(struct elements_scope){.all = true}, ANSWER_MS, &s, &e))
         add(r, "names of elements", WARNING, xstrdup(e.text),
-            names_installed() ? RULES_BLIND "start holorun inside the desktop session" NAMED
-                              : RULES_BLIND "install at-spi2-core" NAMED);
+            names_installed()
+                ? "rules about elements see only the model's description; start holorun inside the "
+                  "desktop session, so that programs name their elements"
+                : "rules about elements see only the model's description; install at-spi2-core, "
+                  "so that programs name their elements");
     else
         add(r, "names of elements", OK,
             s->n ? xasprintf("programs on this display describe %d elements (AT-SPI)", s->n)
