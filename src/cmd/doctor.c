@@ -275,10 +275,8 @@ static void check_names(struct report *r, const char *display)
     if (elements_snapshot(x, &(struct elements_scope){.all = true}, ANSWER_MS, &s, &e))
         add(r, "names of elements", WARNING, xstrdup(e.text),
             names_installed()
-                ? "rules about elements see only the model's description; start holorun inside the "
-                  "desktop session, so that programs name their elements"
-                : "rules about elements see only the model's description; install at-spi2-core, "
-                  "so that programs name their elements");
+                ? "start holorun inside the desktop session, so that programs name their elements"
+                : "install at-spi2-core, so that programs name their elements");
     else
         add(r, "names of elements", OK,
             s->n ? xasprintf("programs on this display describe %d elements (AT-SPI)", s->n)
