@@ -190,7 +190,10 @@ static bool fits(const struct frame *f, const struct plain_step *s)
         return true;
     struct resolve_query q = {s->what, uses[s->verb], s->row, NULL};
     return s->what && !s->maybe_key && resolve(f->all->s, &q, found, 2) == 1 &&
-           (s->verb != PLAIN_ENTER || strcmp(found[0]->role, "combo box") != 0); /* its options are chosen */
+           (s->verb != PLAIN_ENTER ||
+            strcmp(found[0]->role, "combo box") != 0) && /* its options are chosen */
+           (s->verb != PLAIN_UNTICK ||
+            strcmp(found[0]->role, "radio button") != 0); /* another one is pressed */
 }
 
 enum framed frame_plain(struct frame *f, const struct clause *k)

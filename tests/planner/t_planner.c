@@ -17,7 +17,7 @@ static const struct {
     {IN(order), "Please make it extra large", "not sure: 1. choose \"Extra large\" in \"Size\""},
     {IN(order), "Set the quantity to 3 and the colour to dark green",
      "~1. enter \"dark green\" into \"Colour\"  2. enter \"3\" into \"Quantity\""},
-    {IN(order), "Turn on gift wrapping, then cancel", "1. tick \"Gift wrapping\"  2. press \"Cancel\""},
+    {IN(order), "Turn on gift wrapping, then cancel", "1. tick \"gift wrapping\"  2. press \"Cancel\""},
     {IN(order), "Set the size to large", "not sure: 1. choose \"Large\" in \"Size\""},
     {IN(order), "Buy a large shirt", "1. choose \"Large\" in \"Size\"  2. press \"Order\""},
     {IN(order), "Buy it", "1. press \"Order\""},
