@@ -47,7 +47,7 @@ static void count(struct level *l, double ms, const struct llm_usage *u, const s
 {
     LOCKED(&l->lock);
     if (e && !l->failed++)
-        snprintf(l->why, sizeof l->why, "%s", e->text);
+        snprintf(l->why, sizeof l->why, "%.*s", (int)sizeof l->why - 1, e->text);
     if (l->n < STEPS_MAX)
         l->ms[l->n++] = e && ms < l->k->bound * 1000 ? l->k->bound * 1000 + 1 : ms;
     if (u && u->prompt > 0) {

@@ -61,7 +61,7 @@ static int load_frame(struct verifier *a, const struct turn *u, struct image *im
                  u->step);
         verify_note(a->v, &d);
     } else if (fault != FRAME_AS_WRITTEN) {
-        snprintf(d.what, sizeof d.what, "%s", why.text);
+        snprintf(d.what, sizeof d.what, "%.*s", (int)sizeof d.what - 1, why.text);
         verify_note(a->v, &d);
     }
     return im->rgb ? 0 : -1;
