@@ -97,13 +97,14 @@ $(B)/left-out: always
 $(B)/src/base/feature.o: $(B)/left-out
 $(B)/src/base/feature.o: FLAGS += $(DEFINES)
 
-# Everything is compiled again if the compiler or its flags (other than warnings) differ from the last build.
+# Everything is compiled again if the compiler or its flags (other than warnings) differ from the last build. `make
+# install` keeps those of the last build: sudo does not pass on a CC or CFLAGS of the environment.
 $(B)/flags: export FLAGS_NOW := $(lastword $(CC)) $(filter-out $(WARN),$(FLAGS))
 $(B)/flags: always
 	@pkg-config --exists --print-errors $(REQUIRED) || { \
 	    echo 'make: libraries are missing; $(SCRIPTS)/install.sh build installs them on Debian' >&2; exit 1; }
 	@mkdir -p $(@D)
-	@echo "$$FLAGS_NOW" | cmp -s - $@ || echo "$$FLAGS_NOW" >$@
+	@$(if $(filter install,$(MAKECMDGOALS)),[ -s $@ ] ||) echo "$$FLAGS_NOW" | cmp -s - $@ || echo "$$FLAGS_NOW" >$@
 
 $(B)/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
@@ -274,13 +275,13 @@ deb: ## the Debian packages holorun and holorun-headless of this tree, in build/
 	@$(SCRIPTS)/install.sh build deb
 	@$(SCRIPTS)/deb.sh
 deb-try: ## each package alone in a bare Debian: installed, the demo, removed (as root; DEMO=no: without a browser)
-	@$(SCRIPTS)/install.sh deb
+	@$(SCRIPTS)/install.sh bare
 	@$(SCRIPTS)/deb_try.sh
 distros: ## builds, demo and tests in bare Debian systems (as root; SUITES="trixie", STEPS="demo test", ROOT=DIR)
-	@$(SCRIPTS)/install.sh deb
+	@$(SCRIPTS)/install.sh bare
 	@$(SCRIPTS)/distributions.sh $(SUITES)
 ci-try: ## the steps of assets/ci in a bare Debian (as root)
-	@$(SCRIPTS)/install.sh deb
+	@$(SCRIPTS)/install.sh bare
 	@$(SCRIPTS)/ci_try.py
 clean: ## remove everything that was built
 	rm -rf build holorun

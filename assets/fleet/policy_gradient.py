@@ -156,7 +156,11 @@ class Learner:
         random.Random(len(todo)).shuffle(todo)
         sums: dict[str, float] = collections.defaultdict(float)
         steps, done = self.batches(todo), 0
-        kept = {(k, i): self.before(b) for k, step in enumerate(steps) if k for i, b in enumerate(step)}
+        kept: dict[tuple[int, int], torch.Tensor] = {}
+        for k, step in enumerate(steps[1:], 1):
+            for i, batch in enumerate(step):
+                kept[k, i] = self.before(batch)
+                told(0, len(todo))
         for k, step in enumerate(steps):
             tokens = sum(sum(p["mask"]) for batch in step for _, p in batch)
             for i, batch in enumerate(step):

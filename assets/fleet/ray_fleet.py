@@ -19,7 +19,7 @@ with three such errors in a row is excluded, and the end of the run names it.
 --out is the queue. If the driver or the cluster ends early, the results so far are merged, and the same
 command continues. A folder that another command wrote is refused; --fresh starts again. A report of the
 results so far (merged/junit.xml, merged/report.html) is written after the first result, and then at least
-once a minute.
+once a minute, or less often if writing it takes more than 3 seconds.
 
 The suite, its programs and holorun must have the driver's paths on each machine (a shared folder).
 Alternatively --ship FOLDER sends a folder with all of them through Ray's runtime environment, and paths are

@@ -81,7 +81,8 @@ struct agent_options {
     int max_still;         /* consecutive actions that should change the screen but do not; 0: no limit */
     bool dry_run;          /* sends no input */
     bool recorded;         /* replies are recorded actions: effects need no confirmation */
-    bool stated;           /* they are steps that the user has stated: each press needs an effect */
+    const bool *idle;      /* NULL, or whether a press of the user's own steps changed no element: then the
+                            * screen must have changed */
     struct agent_demand demand;
     const bool *unclear;   /* NULL, or whether "infeasible" means that the task was not understood */
     double human_quiet_ms; /* quiet time before the run continues after user input; see screen_user_input() */

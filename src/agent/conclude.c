@@ -148,7 +148,7 @@ static int look_once_more(struct agent *a, struct err *e)
 static bool is_confirmed(const struct agent *a, const struct deed *last, const char *answer)
 {
     if (a->o->recorded)
-        return !a->o->stated || !deeds_without_effect(&a->run.deeds);
+        return !a->o->idle || !*a->o->idle || !deeds_without_effect(&a->run.deeds);
     if (!last)
         return task_asks(a->run.task) && !answer_is_bare_claim(answer) &&
                (!ASSIST(a->o->assist, shows) ||
@@ -177,7 +177,7 @@ static char *unmet(const struct agent *a)
 /* Returns a claim that nothing confirms; the caller frees it. */
 static char *unconfirmed(const struct agent *a, const char *claim)
 {
-    const struct deed *idle = a->o->stated ? deeds_without_effect(&a->run.deeds) : NULL;
+    const struct deed *idle = a->o->idle && *a->o->idle ? deeds_without_effect(&a->run.deeds) : NULL;
     return idle ? xasprintf("unverified: %s, and nothing changed; %s", idle->did, claim)
                 : xasprintf("unverified: %s", claim);
 }

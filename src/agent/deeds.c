@@ -49,16 +49,20 @@ static bool was_done(const struct deed *d)
 
 void deeds_judge(struct deeds *d, int step, bool changed)
 {
+    struct deed *last = NULL;
     bool any = false;
     for (int i = 0; i < d->n; i++) {
         struct deed *x = &d->list[i];
+        if (x->end == DEED_INTERRUPTED)
+            continue;
+        last = x;
         any |= x->step == step;
         if (x->step != step || x->end != DEED_OPEN)
             continue;
         x->end = changed ? DEED_CHANGED : action_is(x->kind, ACTION_CHANGES) ? DEED_UNCHANGED : DEED_DONE;
     }
-    if (changed && !any && d->n && d->list[d->n - 1].end == DEED_UNCHANGED)
-        d->list[d->n - 1].end = DEED_CHANGED;
+    if (changed && !any && last && last->end == DEED_UNCHANGED)
+        last->end = DEED_CHANGED;
 }
 
 bool deeds_open(const struct deeds *d, int step)
@@ -80,11 +84,21 @@ const struct deed *deeds_decisive(const struct deeds *d)
     return last;
 }
 
+/* Returns whether text was typed at the keyboard focus after deed i, with nothing but keys between them. */
+static bool is_typed_after(const struct deeds *d, int i)
+{
+    while (++i < d->n && action_is(d->list[i].kind, ACTION_KEYBOARD) && !d->list[i].opens)
+        if (action_is(d->list[i].kind, ACTION_TYPES) && d->list[i].end == DEED_CHANGED)
+            return true;
+    return false;
+}
+
 const struct deed *deeds_without_effect(const struct deeds *d)
 {
     const struct deed *last = NULL;
     for (int i = 0; i < d->n; i++)
-        if (d->list[i].end == DEED_UNCHANGED && action_is(d->list[i].kind, ACTION_CLICKS))
+        if (d->list[i].end == DEED_UNCHANGED && action_is(d->list[i].kind, ACTION_CLICKS) &&
+            !is_typed_after(d, i))
             last = &d->list[i];
     return last;
 }
@@ -106,7 +120,7 @@ int deeds_performed(const struct deeds *d)
 {
     int n = 0;
     for (int i = 0; i < d->n; i++)
-        n += is_confirmed(&d->list[i]);
+        n += is_confirmed(&d->list[i]) && commits(d->list[i].kind);
     return n;
 }
 

@@ -37,8 +37,9 @@ struct deeds { /* in the order of the run; all zeros is empty */
 struct deed *deeds_add(struct deeds *d, int step, enum action_kind kind, enum deed_end end, const char *what,
                        const char *did, const char *why);
 
-/* Records whether the screen changed after the actions of a step. A change after a step without actions is
- * attributed to the last action, if that had no effect until then. */
+/* Records whether the screen changed after the actions of a step. A change after a step without actions,
+ * or whose action was not performed because of the change, is attributed to the last action, if that had no
+ * effect until then. */
 void deeds_judge(struct deeds *d, int step, bool changed);
 
 /* Returns whether an action of this step is open. */
@@ -48,13 +49,15 @@ bool deeds_open(const struct deeds *d, int step);
  * was performed afterwards; else the last that should change the screen; else the last. NULL: no actions. */
 const struct deed *deeds_decisive(const struct deeds *d);
 
-/* Returns the last click that should change the screen and did not, NULL: none. */
+/* Returns the last click that should change the screen and did not, NULL: none. A click before typed text may
+ * find the keyboard focus where it is needed, and is left out. */
 const struct deed *deeds_without_effect(const struct deeds *d);
 
 /* Returns whether any action changed the screen. */
 bool deeds_had_effect(const struct deeds *d);
 
-/* Returns the number of actions that were performed and did not fail to change the screen. */
+/* Returns the number of actions that were performed and did not fail to change the screen. Moves of the
+ * pointer and scrolling do not count. */
 int deeds_performed(const struct deeds *d);
 
 /* Returns one line with the last three actions, unconfirmed results, and counts: "pressed 'Save'; the window

@@ -131,7 +131,7 @@ static bool is_over(struct early *w, struct settled *out)
     if (!settle_over(w->settle, out))
         return false;
     bool waits = a->outcome.pressed && a->step.budget == AGENT_RUNNING && !a->o->settle.known &&
-                 !is_given(&a->o->settle) && (!a->o->recorded || a->o->stated);
+                 !is_given(&a->o->settle) && (!a->o->recorded || a->o->idle);
     if (waits && screen_only_feedback(&a->run.before, settle_shown(w->settle), a->outcome.pressed_x,
                                       a->outcome.pressed_y))
         settle_await_change(w->settle, effect_ms);

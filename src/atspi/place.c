@@ -168,6 +168,7 @@ void place_nodes(struct node *nodes, int n, const char *toolkit, int pid, const 
                  int n_windows)
 {
     struct shift *shifts = xcalloc((unsigned long)n + 1, sizeof *shifts);
+    bool gtk4 = !strcmp(toolkit, "GTK");
     bool java = strstr(toolkit, "J2SE") || strstr(toolkit, "java") || strstr(toolkit, "Java");
     for (int i = 0; i < n; i++) { /* parents come before their children */
         struct node *e = &nodes[i];
@@ -177,7 +178,7 @@ void place_nodes(struct node *nodes, int n, const char *toolkit, int pid, const 
         *s = up ? shifts[e->parent] : (struct shift){.scale = 1};
         if (up && up->parent < 0) {
             const struct xwindow *w = window_of(e, pid, windows, n_windows);
-            *s = shift_of(e, w, !strcmp(toolkit, "GTK"));
+            *s = shift_of(e, w, gtk4);
             e->window = w ? w->id : 0;
         } else if (up) {
             e->window = up->window;
@@ -196,7 +197,7 @@ void place_nodes(struct node *nodes, int n, const char *toolkit, int pid, const 
         if (!e->placed)
             e->rect = (struct screen_rect){0};
         bool outside = e->placed && up && is_outside(e, up);
-        s->loose = s->loose || (outside && is_button(up->role));
+        s->loose = s->loose || (gtk4 && outside && is_button(up->role));
         const struct xwindow *popup = outside && !java ? popup_at(e, pid, windows, n_windows) : NULL;
         if (popup && opens_popup(up->role))
             e->window = popup->id; /* and that of the elements below it */

@@ -328,6 +328,13 @@ static bool is_of_tools(const struct element *document)
     return text_starts(document->name, "DevTools") || text_starts(document->name, "Developer Tools");
 }
 
+/* Returns whether keys in an element go to a terminal. xterm.js, the terminal of VS Code and others, is
+ * described as a text field "Terminal input" or "Terminal 1, bash". */
+static bool is_terminal(const struct element *e, bool in_page)
+{
+    return !strcmp(e->role, "terminal") || (in_page && text_starts(e->name, "Terminal "));
+}
+
 bool elements_field(struct elements *x, const char *window, double ms, struct element_field *out)
 {
     static const char *const fields[] = {"entry", "text", "password text", "combo box", "spin button", NULL};
@@ -340,7 +347,7 @@ bool elements_field(struct elements *x, const char *window, double ms, struct el
     int document = ancestor(s, focus, documents);
     out->in_page = document >= 0;
     out->tools = document >= 0 && is_of_tools(&s->e[document]);
-    out->editable = (is_in(e, STATE_EDITABLE) || has_role(e, fields)) && strcmp(e->role, "terminal") != 0;
+    out->editable = (is_in(e, STATE_EDITABLE) || has_role(e, fields)) && !is_terminal(e, out->in_page);
     if (focus != document) /* the value of a document is its address */
         snprintf(out->text, sizeof out->text, "%s", e->value);
     return true;

@@ -172,12 +172,24 @@ bool reader_class_name(const char *name)
     return !*name;
 }
 
+/* Shortens "Save Save" to "Save": GTK 4 joins the name of a button with the text of the label in it. A label
+ * may have the text "Bora Bora" itself, and is left out. */
+static void drop_repetition(char *name)
+{
+    size_t half = strlen(name) / 2;
+    if (half && name[half] == ' ' && !name[2 * half + 1] && !strncmp(name, name + half + 1, half))
+        name[half] = 0;
+}
+
 /* Continues with text and children when role, name, number of children and rectangle have arrived. */
 static void described(struct reader *r, int i)
 {
     struct node *n = &r->nodes[i];
     const struct node *up = n->parent >= 0 ? &r->nodes[n->parent] : NULL;
     bool by_visible = r->nodes[n->top].by_visible;
+    bool holds_text = n->role == ROLE_LABEL || n->role == ROLE_TEXT || n->role == ROLE_ENTRY;
+    if (reader_is_gtk4(r) && n->name && !holds_text)
+        drop_repetition(n->name);
     if (by_visible && up && up->parent >= 0 && up->placed && (!n->placed || !overlap(n->told, up->told))) {
         n->shown = false;
         return;
@@ -411,14 +423,6 @@ static void take_action(struct node *n, DBusMessage *reply)
         n->states |= UINT64_C(1) << STATE_CLICKABLE;
 }
 
-/* Shortens "Save Save" to "Save": GTK 4 joins the name of a button with the text of the label in it. */
-static void drop_repetition(char *name)
-{
-    size_t half = strlen(name) / 2;
-    if (half && name[half] == ' ' && !name[2 * half + 1] && !strncmp(name, name + half + 1, half))
-        name[half] = 0;
-}
-
 /* Handles the reply to one of the first four calls. */
 static void take_first(struct reader *r, const struct slot *s, DBusMessage *reply)
 {
@@ -427,8 +431,6 @@ static void take_first(struct reader *r, const struct slot *s, DBusMessage *repl
     dbus_int64_t v = 0;
     if (s->call == CALL_NAME) {
         bus_text(reply, name, sizeof name);
-        if (reader_is_gtk4(r))
-            drop_repetition(name);
         free(n->name);
         n->name = xstrdup(name);
     } else if (s->call == CALL_RECT) {

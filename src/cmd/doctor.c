@@ -181,14 +181,15 @@ static void check_pointer(struct report *r, struct screen *s)
         add(r, "pointer", OK, xasprintf("moved and moved back in %.1f ms", clock_ms_since(start)), NULL);
 }
 
-static void check_display(struct report *r, const struct settings *set)
+/* Returns whether the display could be opened. */
+static bool check_display(struct report *r, const struct settings *set)
 {
     struct err e = ERR_INIT;
     struct screen_options o = {.display = set->display, .view = set->view, .cursor = set->cursor};
     struct screen *s = screen_open(&o, &e);
     if (!s) {
         fail(r, "display", e.kind, e.text, NULL); /* the message contains the remedy */
-        return;
+        return false;
     }
     autobuf facts = buf_of(64 << 10);
     screen_describe(s, &facts);
@@ -203,6 +204,7 @@ static void check_display(struct report *r, const struct settings *set)
     else
         add(r, "stop by Escape", OK, xstrdup("twice within 0.6 s"), NULL);
     screen_close(s);
+    return true;
 }
 
 static void check_model(struct report *r, const char *option)
@@ -257,29 +259,39 @@ static void check_gpus(struct report *r)
     }
 }
 
+/* Session buses start the accessibility bus by this file of at-spi2-core. */
+static bool names_installed(void)
+{
+    return file_exists("/usr/share/dbus-1/services/org.a11y.Bus.service");
+}
+
 /* Checks the source of names that rules by element use in addition to the model's words. */
-static void check_names(struct report *r)
+static void check_names(struct report *r, const char *display)
 {
     enum { ANSWER_MS = 1500 };
-    static const char *const service = "/usr/share/dbus-1/services/org.a11y.Bus.service";
     struct err e = ERR_INIT;
     const struct snapshot *s;
-    struct elements *x = elements_open(NULL);
+    struct elements *x = elements_open(display);
     if (elements_snapshot(x, &(struct elements_scope){.all = true}, ANSWER_MS, &s, &e))
         add(r, "names of elements", WARNING, xstrdup(e.text),
-            "rules about elements see only the model's description, and not what Enter and space press; "
-            "install at-spi2-core, so that programs name their elements");
+            names_installed()
+                ? "start holorun inside the desktop session, so that programs name their elements"
+                : "install at-spi2-core, so that programs name their elements");
     else
         add(r, "names of elements", OK,
             s->n ? xasprintf("programs on this display describe %d elements (AT-SPI)", s->n)
                  : xstrdup("an accessibility bus (AT-SPI) is running; no program describes its elements"),
             NULL);
     elements_close(x);
+}
+
+static void check_private_names(struct report *r)
+{
     bool daemon = desk_bus_installed();
-    add(r, "names on private desktops", daemon && file_exists(service) ? OK : WARNING,
-        xstrdup(!daemon                ? "dbus-daemon is missing"
-                : file_exists(service) ? "each desktop starts its own accessibility bus"
-                                       : "at-spi-bus-launcher is missing"),
+    add(r, "names on private desktops", daemon && names_installed() ? OK : WARNING,
+        xstrdup(!daemon             ? "dbus-daemon is missing"
+                : names_installed() ? "each desktop starts its own accessibility bus"
+                                    : "at-spi-bus-launcher is missing"),
         "programs on private desktops do not describe their elements; on Debian install dbus-daemon and "
         "at-spi2-core");
 }
@@ -426,11 +438,13 @@ static void check_features(struct report *r)
 
 static void check_machine(struct report *r, const struct settings *set)
 {
-    check_display(r, set);
+    bool display = check_display(r, set);
     check_model(r, set->model);
     check_cpu(r);
     check_gpus(r);
-    check_names(r);
+    if (display)
+        check_names(r, set->display);
+    check_private_names(r);
     check_folders(r);
     check_features(r);
 }

@@ -15,7 +15,7 @@ enum {
     ELEMENTS_TEXT_MAX = 1 << 18,
     AGAIN_MS = 150,
     BEGIN_MS = 3000,    /* for the first element of a web page to appear */
-    DESCRIBE_MS = 8000, /* for a program that starts to describe its window */
+    DESCRIBE_MS = 5000, /* for a program that starts to describe its window */
 };
 
 static struct player *player_of(const struct llm *m)
@@ -103,6 +103,8 @@ static void put_line(const char *what, const char *line, size_t n, char *out, si
     snprintf(out, size, "; %s%.*s", what, (int)(n < 120 ? n : 120), line + skipped);
 }
 
+static const char nothing_changed[] = "; no element changed";
+
 /* Describes the effect of the last step: the window that closed or opened, or the line of the elements that
  * is new, or gone. */
 static void describe_effect(struct player *p, const char *after, char *out, size_t size)
@@ -121,7 +123,7 @@ static void describe_effect(struct player *p, const char *after, char *out, size
     else if (read && (line = new_line(p->before, after, &n)))
         put_line("gone: ", line, n, out, size);
     else
-        snprintf(out, size, "%s", read ? "; no element changed" : "");
+        snprintf(out, size, "%s", read ? nothing_changed : "");
 }
 
 /* Notes the outcome of the current step. */
@@ -146,9 +148,10 @@ static void finish_step(struct player *p)
     plain_print_done(s, &done);
     if (p->s.phase && !p->secret)
         describe_effect(p, after, effect, sizeof effect);
-    note_outcome(p, PLAYER_DONE, done.data,
-                 p->s.phase || s->verb == PLAIN_WAIT || s->verb == PLAIN_CHECK ? effect
-                                                                               : "; it was so already");
+    bool idle = s->verb <= PLAIN_RIGHT_CLICK && !strcmp(effect, nothing_changed),
+         checks = s->verb == PLAIN_WAIT || s->verb == PLAIN_CHECK;
+    p->idle = (p->idle || idle) && !checks;
+    note_outcome(p, PLAYER_DONE, done.data, p->s.phase || checks ? effect : "; it was so already");
     snprintf(p->done, sizeof p->done, "%.90s%s", text.data, effect);
     p->done[utf8_valid_prefix(p->done, strlen(p->done))] = 0;
     player_make_safe(p->done);
@@ -422,6 +425,11 @@ static void player_free(struct llm *m)
     free(p);
 }
 
+const bool *player_idle(const struct llm *m)
+{
+    return &player_of(m)->idle;
+}
+
 const struct player_outcome *player_outcomes(const struct llm *m, int *n)
 {
     struct player *p = player_of(m);
@@ -429,12 +437,14 @@ const struct player_outcome *player_outcomes(const struct llm *m, int *n)
     return p->outcomes;
 }
 
-/* Returns 1 if the window names elements and has no web page, -1 if it has one, 0 if it names none. */
+/* Returns 1 if the window names elements, 0 if it names none, -1 if it has a web page, or the keyboard is in
+ * a terminal: the run may have been started there for another window. */
 static int described(const struct snapshot *s)
 {
     bool named = false;
     for (int i = 0; s && i < s->n; i++) {
-        if (!strcmp(s->e[i].role, "document web"))
+        bool shell = !strcmp(s->e[i].role, "terminal") && state_in(s->e[i].states, STATE_FOCUSED);
+        if (shell || !strcmp(s->e[i].role, "document web"))
             return -1;
         named = named || (*s->e[i].name && element_word(s->e[i].role));
     }

@@ -31,14 +31,18 @@ struct player_source {
 };
 
 /* Returns whether the steps can begin: the element of the first one is on the screen.  without: also if the
- * active window names other elements and has no web page, so that this one is missing.  Waits some seconds
- * for the element, and longer for a program that describes nothing yet. */
+ * active window names other elements, has no web page and is not the user's terminal, so that this one is
+ * missing.  Waits some seconds for the element, and longer for a program that describes nothing yet. */
 bool player_can_begin(const struct plain_steps *steps, struct elements *elements, bool without);
 
 /* Opens steps as a model.  Takes the steps; borrows screen, elements and source.  source: supplies the steps
  * after these, and each of them must have a visible effect; NULL: there are none.  Never NULL. */
 struct llm *player_open(struct plain_steps steps, struct screen *screen, struct elements *elements,
                         struct player_source *source);
+
+/* Returns whether a press of the steps so far changed no element, and no check or wait came after it; belongs
+ * to m, a result of player_open(). */
+const bool *player_idle(const struct llm *m);
 
 enum player_end {
     PLAYER_NOT_RUN, /* not reached, or not finished when the run ended */

@@ -69,6 +69,7 @@ struct player {
     char *typed_over;         /* value of the focused field before text was typed; NULL: not readable */
     uint32_t typed_into;      /* ref of that field */
     bool ended;               /* the source has no further steps */
+    bool idle;                /* a press has changed no element */
     bool seen;                /* a screenshot has arrived */
     char failed[ERR_TEXT];    /* why the last action was not performed; "": it was */
     char done[256];           /* the last performed step, and its effect, for the answer */

@@ -89,6 +89,19 @@ static enum player_next wait_for_button(struct player *p, const char *name, char
     return player_wait_or_fail(p, PLAYER_CUT_MS);
 }
 
+/* Returns whether a radio button is on, or a tab is the only selected one: a press would change nothing. */
+static bool is_chosen(const struct player *p, const struct element *e)
+{
+    if (!e || p->ref)
+        return false;
+    if (!strcmp(e->role, "radio button"))
+        return player_is_on(e);
+    bool chosen = !strcmp(e->role, "page tab") && state_in(e->states, STATE_SELECTED);
+    for (const struct element *o = p->now->e; chosen && o < p->now->e + p->now->n; o++)
+        chosen = o == e || o->parent != e->parent || !state_in(o->states, STATE_SELECTED);
+    return chosen;
+}
+
 static enum player_next press(struct player *p, struct buf *b, char *why, size_t size)
 {
     const struct plain_step *s = &p->steps.s[p->s.at];
@@ -99,6 +112,8 @@ static enum player_next press(struct player *p, struct buf *b, char *why, size_t
         p->s.verified = e && !strcmp(e->role, "radio button") && player_is_on(e);
         return NEXT_STEP;
     }
+    if (s->verb == PLAIN_PRESS && is_chosen(p, e))
+        return NEXT_STEP;
     if (s->verb == PLAIN_PRESS && player_goes_by_keys(p, e)) {
         p->s.focuses = resolve_is_field(e);
         next = player_focus_by_keys(p, e, b, why, size);
@@ -259,6 +274,8 @@ static enum player_next tab(struct player *p, struct buf *b, char *why, size_t s
         p->s.verified = e && state_in(e->states, STATE_SELECTED);
         return player_verify_selected(p, e, why, size);
     }
+    if (is_chosen(p, e))
+        return NEXT_STEP;
     if (!(e = player_usable(p, e, &next, why, size)))
         return next;
     player_click(p, e, "left", 1, b);

@@ -16,7 +16,7 @@
 
 #define VERBS                                                                                                \
     "press|click|tap|push|hit|tick|untick|check|uncheck|choose|select|pick|enter|type|write|fill|set|open|"  \
-    "close|go|switch|scroll|wait|verify|double-click|right-click|clear|empty|turn|enable|disable"
+    "close|go|switch|scroll|wait|verify|double-click|right-click|clear|turn|enable|disable"
 
 static int not_understood(struct err *why, const char *what, struct span s)
 {
@@ -274,7 +274,7 @@ static int fill(struct span s, const char *joint, struct plain_step *out, struct
     return enter(words_part(s, at + 1, s.n), words_part(s, 0, at), out, why);
 }
 
-/* "clear NAME", "empty NAME". */
+/* "clear NAME". */
 static int clear(struct span field, struct plain_step *out, struct err *why)
 {
     if (named(PLAIN_ENTER, field, FILLED, out, why) < 0)
@@ -430,9 +430,10 @@ static int parse_verb(struct span s, struct plain_step *out, struct err *why)
         return fill(words_is(s, 1, "in|out") ? words_part(s, 2, s.n) : rest, "with", out, why);
     if (words_is(s, 0, "set"))
         return fill(rest, "to", out, why);
-    if (words_is(s, 0, "clear|empty"))
+    if (words_is(s, 0, "clear"))
         return clear(rest, out, why);
-    if (words_is(s, 0, "turn|enable|disable") || (words_is(s, 0, "switch") && words_is(s, 1, "on|off")))
+    bool switches = words_is(s, 0, "switch") && (words_is(s, 1, "on|off") || words_is(s, s.n - 1, "on|off"));
+    if (switches || words_is(s, 0, "turn|enable|disable"))
         return turn(s, out, why);
     if (words_is(s, 0, "open|go|switch|change"))
         return open_or_go(s, out, why);

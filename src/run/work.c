@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "model/config.h"
+#include "plain/player.h"
 #include "run/place.h"
 #include "trace/report.h"
 
@@ -55,9 +56,9 @@ static void fill_options(struct job *j, struct agent_options *o)
         .answer_seconds = s->max_time < ANSWER_SECONDS ? s->max_time : ANSWER_SECONDS,
         .dry_run = s->dry_run,
         .recorded = is_played(j),
-        .stated = j->plain && !j->given,
+        .idle = j->plain && !j->given ? player_idle(j->llm) : NULL,
         .unclear = job_planner_unclear(j),
-        .demand = j->demand,
+        .demand = is_played(j) ? (struct agent_demand){0} : j->demand,
         .log_tokens = s->log_tokens,
         .human_quiet_ms = 1000 * s->human_quiet,
         .settle = {.min_ms = s->settle_min, .quiet_ms = s->settle_quiet, .max_ms = s->settle_max},

@@ -101,7 +101,7 @@ static struct drift measure(struct engine *g, int tokens)
 
 enum { VERSION = 2 };
 
-static const char magic[8] = "HOLODRFT";
+static const char magic[] = "HOLODRFT";
 
 struct drift_file { /* no padding */
     char magic[8];
@@ -126,7 +126,7 @@ static bool load_cached(struct drift *d, const char *path, uint64_t key)
     bool sound = file_exists(path) && file_read(path, sizeof f, &data, &len, NULL) == 0 && len == sizeof f;
     if (sound) {
         memcpy(&f, data, sizeof f);
-        sound = !memcmp(f.magic, magic, sizeof magic) && f.version == VERSION && f.key == key &&
+        sound = !memcmp(f.magic, magic, sizeof f.magic) && f.version == VERSION && f.key == key &&
                 f.hash == XXH3_64bits(&f, offsetof(struct drift_file, hash)) && f.drift.steps > 0;
     }
     if (sound)
@@ -138,7 +138,7 @@ static void save_cached(const struct drift *d, const char *path, uint64_t key)
 {
     struct drift_file f = {.version = VERSION, .key = key, .drift = *d};
     struct err e = ERR_INIT;
-    memcpy(f.magic, magic, sizeof magic);
+    memcpy(f.magic, magic, sizeof f.magic);
     f.hash = XXH3_64bits(&f, offsetof(struct drift_file, hash));
     if (file_write(path, &f, sizeof f, &e))
         warn("the drift of fp16 states will be measured again at the next start: %s", e.text);

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-static const char magic[8] = "HOLOSES2";
+static const char magic[] = "HOLOSES2";
 
 struct header {
     char magic[8];
@@ -78,7 +78,7 @@ static struct buf bytes_of(const struct session *s)
                        .act = (uint16_t)s->engine->types.act,
                        .kv = kv_of(s->engine),
                        .ssm = (uint32_t)s->engine->types.ssm};
-    memcpy(h.magic, magic, sizeof magic);
+    memcpy(h.magic, magic, sizeof h.magic);
     struct writer w = {.backend = s->engine->backend};
     buf_init(&w.out, file_size(s->engine, &s->state, s->state.length, h.pending));
     buf_put(&w.out, &h, sizeof h);
@@ -134,7 +134,7 @@ static int check_file(const struct session *s, const struct file_map *m, struct 
 {
     const struct engine *g = s->engine;
     uint64_t hash;
-    if (m->len < sizeof *h + sizeof hash || memcmp(m->data, magic, sizeof magic) != 0)
+    if (m->len < sizeof *h + sizeof hash || memcmp(m->data, magic, sizeof h->magic) != 0)
         return err_set(e, ERR_MODEL, "'%s' is not a saved session", path);
     memcpy(h, m->data, sizeof *h);
     if (h->model != g->hash || h->act != (uint16_t)g->types.act)

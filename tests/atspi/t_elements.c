@@ -149,6 +149,26 @@ static void t_form(void **state)
     end(&r);
 }
 
+/* An editor of Electron: its search field, and its terminal, which is described as a field, too. */
+static void t_terminal_field(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"Search", "Terminal 1, bash", "Terminal input"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct fake_node nodes[] = {
+            {1, 0, FRAME, "Editor", NULL, SHOWN | BIT(STATE_ACTIVE), 0, 0, 400, 300},
+            {2, 1, ROLE_DOCUMENT_WEB, "Editor", NULL, SHOWN, 0, 0, 400, 300},
+            {3, 2, ROLE_ENTRY, names[i], "", SHOWN | BIT(STATE_EDITABLE) | BIT(STATE_FOCUSED), 9, 9, 90, 20},
+        };
+        struct reading r;
+        struct element_field field;
+        BEGIN(&r, "Chromium", nodes);
+        assert_true(elements_field(r.x, "Editor", READ_MS, &field));
+        assert_true(field.in_page && field.editable == !i);
+        end(&r);
+    }
+}
+
 static void t_hidden_text(void **state)
 {
     static const struct fake_node nodes[] = {
@@ -390,12 +410,14 @@ static void t_repeated_name(void **state)
         {3, 1, BUTTON, "Save all Save all", NULL, SHOWN, 50, 10, 90, 30},
         {4, 1, BUTTON, "Save Save all", NULL, SHOWN, 150, 10, 90, 30},
         {5, 1, BUTTON, "  ", NULL, SHOWN, 250, 10, 90, 30},
+        {6, 1, ROLE_LABEL, "Bora Bora", NULL, SHOWN, 10, 50, 90, 30},
     };
     struct reading r;
     const struct snapshot *s = BEGIN(&r, "GTK", nodes);
     assert_non_null(named(s, "7"));
     assert_non_null(named(s, "Save all"));
     assert_non_null(named(s, "Save Save all"));
+    assert_non_null(named(s, "Bora Bora"));
     end(&r);
     s = BEGIN(&r, "gtk", nodes); /* GTK 3 does not join names */
     assert_non_null(named(s, "7 7"));
@@ -447,7 +469,30 @@ static void t_relative(void **state)
     assert_int_equal(b->trust, PLACE_DOUBTFUL);
 }
 
+/* A button with its content below it: a list and an item, which GTK 3 reports where they are. */
+static void t_popover(void **state)
+{
+    static char title[] = "W";
+    struct screen_rect list = {100, 90, 120, 60}, window = {0, 0, 400, 300};
+    struct xwindow w = {.id = 1, .pid = 7, .title = "W", .rect = window, .frame = window, .inner = window};
+    (void)state;
+    for (int gtk4 = 0; gtk4 < 2; gtk4++) {
+        struct node nodes[] = {
+            {.parent = -1},
+            {.role = FRAME, .name = title, .told = window, .placed = true, .depth = 1},
+            {.role = BUTTON, .parent = 1, .told = {100, 50, 40, 30}, .placed = true, .depth = 2},
+            {.role = ROLE_PANEL, .parent = 2, .told = list, .placed = true, .depth = 3},
+            {.role = ROLE_MENU_ITEM, .parent = 3, .told = {110, 100, 100, 20}, .placed = true, .depth = 4},
+        };
+        place_nodes(nodes, 5, gtk4 ? "GTK" : "gtk", 7, &w, 1);
+        assert_int_equal(nodes[2].trust, PLACE_SURE);
+        assert_int_equal(nodes[4].trust, gtk4 ? PLACE_DOUBTFUL : PLACE_SURE);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    CLAIM("the terminal of an editor that draws its window as a page is not a field", t_terminal_field),
+    CLAIM("items below a button that shows them are doubtful in GTK 4 only", t_popover),
     CLAIM("the repeated name of a button in GTK 4 is shortened", t_repeated_name),
     CLAIM("places relative to a window are counted from inside its border or shadow, else they are doubtful",
           t_relative),

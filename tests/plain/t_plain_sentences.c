@@ -72,6 +72,7 @@ static const char *const understood[][2] = {
     {"set Quantity to 30", "enter \"30\" into \"Quantity\""},
     {"clear the Name field, then press OK", "enter \"\" into \"Name\" field | press \"OK\""},
     {"turn on Wi-Fi, turn Dark mode off", "tick \"Wi-Fi\" | untick \"Dark mode\""},
+    {"switch on Wi-Fi, switch Dark mode off", "tick \"Wi-Fi\" | untick \"Dark mode\""},
     {"switch off the Bluetooth switch", "untick \"Bluetooth\" switch"},
     {"enable Spell checking and disable Hints", "tick \"Spell checking\" | untick \"Hints\""},
     {"set Price to 3.50", "enter \"3.50\" into \"Price\""},

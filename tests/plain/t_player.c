@@ -157,6 +157,27 @@ static void t_tab(void **state)
     plain_free(&p.steps);
 }
 
+/* A press on a chosen radio button or tab would change nothing. */
+static void t_chosen(void **state)
+{
+    (void)state;
+    static struct element e[] = {WINDOW, IN_GTK4("radio button", "Dark"), IN_GTK4("page tab", "Advanced"),
+                                 IN_GTK4("page tab", "General")};
+    static const char *const presses[] = {"press Dark", "go to tab Advanced"};
+    struct snapshot s = {.e = e, .n = 4, .hit = -1};
+    for (size_t i = 0; i < 2; i++) {
+        struct player p = {.now = &s};
+        assert_int_equal(plain_parse(presses[i], &p.steps, NULL), 0);
+        e[1 + i].states |= 1ULL << (i ? STATE_SELECTED : STATE_CHECKED);
+        assert_int_equal(next_of(&p, ""), NEXT_STEP);
+        e[3].states |= 1ULL << STATE_SELECTED; /* the program does not say which one is shown */
+        e[1].states = ON;
+        assert_int_not_equal(next_of(&p, ""), NEXT_STEP);
+        e[3].states = ON;
+        plain_free(&p.steps);
+    }
+}
+
 /* A field whose place becomes reliable between two keys is not yet filled; a key that was not pressed has
  * selected no text. */
 static void t_unfilled(void **state)
@@ -366,6 +387,7 @@ static void t_new(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    CLAIM("a radio button that is on and a selected tab are not pressed", t_chosen),
     CLAIM("a field is not filled before its text was typed", t_unfilled),
     CLAIM("a date or time is shown if all its parts are", t_dates),
     CLAIM("a date is typed in runs that browsers do not end themselves", t_typed_dates),

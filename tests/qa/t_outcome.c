@@ -310,6 +310,40 @@ static void t_steps(void **state)
 
 /* ---- the actions of a run --------------------------------------------------------------------------- */
 
+/* Judges a click whose effect comes so late that the next action is not performed. */
+static void t_late(void **state)
+{
+    struct deeds d = {0};
+    (void)state;
+    deeds_add(&d, 1, ACT_CLICK, DEED_OPEN, "click 'Save'", "pressed 'Save'", NULL);
+    deeds_judge(&d, 1, false);
+    deeds_add(&d, 2, ACT_CLICK, DEED_INTERRUPTED, "click 'OK'", "pressed 'OK'", "the window changed");
+    assert_string_equal(deeds_without_effect(&d)->did, "pressed 'Save'");
+    deeds_judge(&d, 2, true);
+    assert_null(deeds_without_effect(&d));
+    deeds_free(&d);
+}
+
+/* Clicks a field that has the keyboard focus already, and types; then clicks something else. */
+static void t_focus(void **state)
+{
+    struct deeds d = {0};
+    (void)state;
+    deeds_add(&d, 1, ACT_CLICK, DEED_UNCHANGED, "click 'Name'", "pressed 'Name'", NULL);
+    deeds_add(&d, 2, ACT_KEY, DEED_CHANGED, "press ctrl+a", "pressed ctrl+a", NULL);
+    assert_non_null(deeds_without_effect(&d));
+    deeds_add(&d, 3, ACT_TYPE, DEED_CHANGED, "type 'Ana'", "typed 'Ana'", NULL);
+    assert_null(deeds_without_effect(&d));
+    deeds_add(&d, 4, ACT_CLICK, DEED_UNCHANGED, "click 'Save'", "pressed 'Save'", NULL);
+    deeds_add(&d, 5, ACT_TYPE, DEED_CHANGED, "type 'Rome' into 'City'", "typed 'Rome' into 'City'", NULL)
+        ->opens = true;
+    assert_string_equal(deeds_without_effect(&d)->did, "pressed 'Save'");
+    deeds_add(&d, 6, ACT_SCROLL, DEED_CHANGED, "scroll", "scrolled", NULL);
+    deeds_add(&d, 7, ACT_MOVE, DEED_DONE, "move the pointer", "moved the pointer", NULL);
+    assert_int_equal(deeds_performed(&d), 3);
+    deeds_free(&d);
+}
+
 /* Builds a list of actions and checks its line, its JSON and the decisive action. */
 static void t_list(void **state)
 {
@@ -490,6 +524,9 @@ static const struct CMUnitTest tests[] = {
     CLAIM("expect_fail swaps passed and failed, and nothing else", t_expected),
     CLAIM("steps that check a state are proofs, and a step that was not done never passes", t_steps),
     CLAIM("the exit code is that of the worst outcome", t_exit_code),
+    CLAIM("an effect so late that it stops the next action counts for the press before it", t_late),
+    CLAIM("a click before typed text needs no effect, and only actions that change something are counted",
+          t_focus),
     CLAIM("a late effect counts, and scrolling does not make up for a refused click", t_list),
     CLAIM("every outcome has its name", t_names),
     CLAIM("results are freed completely", t_free),

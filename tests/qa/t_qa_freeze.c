@@ -19,8 +19,7 @@
 
 static void open_suite(struct qa_program *q, const char *tests)
 {
-    if (!program_exists("zenity") || !program_exists("dbus-daemon") ||
-        !file_exists("/usr/libexec/at-spi-bus-launcher"))
+    if (!zenity_fits() || !program_exists("dbus-daemon") || !file_exists("/usr/libexec/at-spi-bus-launcher"))
         skip();
     qa_program_open(q);
     qa_program_suite(q, tests);

@@ -11,7 +11,7 @@
 bare=${ROOT:-build/bare}
 
 [ "$(id -u)" -eq 0 ] || { echo "${0##*/}: needs root to create a Debian system" >&2; exit 3; }
-command -v debootstrap >/dev/null || { echo "${0##*/}: debootstrap is not installed; tests/scripts/install.sh deb" >&2; exit 3; }
+command -v debootstrap >/dev/null || { echo "${0##*/}: debootstrap is not installed; tests/scripts/install.sh bare" >&2; exit 3; }
 
 bare_fresh() {
     local suite=$1 root=$bare/$2 mirror=${MIRROR:-}

@@ -6,7 +6,8 @@
 # MODE: plain, asan (sanitizers), O0, O2 (that optimization) or lto (optimization while linking).
 #
 # Each build has a folder build/compilers/CC-MODE with its log, which is removed after success (KEEP=1 keeps it). Exit
-# code 1: a build failed. Warnings are counted; WERROR=1 makes them errors.
+# code 1: a build failed. Warnings are counted; WERROR=1 makes them errors. Uses ccache if it is installed; then the
+# times of repeated builds mean little.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -17,6 +18,7 @@ if [ $# -eq 0 ]; then
     done
 fi
 
+ccache=$(command -v ccache)
 bad=0
 for one in "${wanted[@]}"; do
     cc=${one%:*} mode=${one#*:}
@@ -36,7 +38,7 @@ for one in "${wanted[@]}"; do
     lto) how=(CFLAGS="-O3 -g -flto=auto") ;;
     *) echo "compilers.sh: unknown mode '$mode'" >&2; exit 2 ;;
     esac
-    make -k -j"${JOBS:-2}" CUDA=0 CC="$cc" B="$dir" PROGRAM="$dir/holorun" WERROR="${WERROR:-}" "${how[@]}" all >"$dir/log" 2>&1
+    make -k -j"${JOBS:-2}" CUDA=0 CC="${ccache:+ccache }$cc" B="$dir" PROGRAM="$dir/holorun" WERROR="${WERROR:-}" "${how[@]}" all >"$dir/log" 2>&1
     rc=$?
     result=builds
     if [ $rc -eq 0 ]; then

@@ -7,7 +7,7 @@
 #   STEPS="features demo test root none compilers"      steps to run, in this order (default: the first five)
 #     features   builds with the required packages only, then with all: commands run, or are refused without their library
 #     demo       `make demo` from a fresh clone in a fresh system, as an ordinary user with sudo
-#     test       the tests, by that user in the same clone (TESTS="t_a t_b": these only)
+#     test       the tests, by that user in the same clone (TESTS="t_a t_[!c]*": these only)
 #     root none  `make demo` as root; as a user without sudo, which must name the missing packages
 #     compilers  tests/scripts/compilers.sh with every gcc-N and clang-N of the distribution (COMPILERS="gcc-13:plain ...")
 #
@@ -101,13 +101,14 @@ step_none() {
 }
 
 step_test() {
-    local rc=0 names=${TESTS:-}
+    local rc=0 one names=
+    for one in ${TESTS:-}; do names+=" $(basename -s .c tests/*/$one.c | sed 's|^|build/release/tests/|' | tr '\n' ' ')"; done
     [ -d "$bare/$1-demo/home/someone/holorun" ] || { prepare "$1" demo && sudo_for_someone "$1-demo"; }
     rm -rf "$bare/$1-test"
     mv "$bare/$1-demo" "$bare/$1-test"
-    in_clone "$1" test someone "make test" || rc=$?
+    in_clone "$1" test someone "make test ${names:+TESTS='$names'}" || rc=$?
     [ $rc -eq 0 ] || { bad=1; grep -E '^\[  FAILED|failed, ' "$log" | grep -v ' 0 failed' || true; }
-    record "$1" test "$(grep -E '^[0-9]+ passed, ' "$log" || echo "FAILS (exit code $rc)")"
+    record "$1" test "$(grep -E '^[0-9]+ passed, ' "$log" || echo "FAILS (exit code $rc)")${TESTS:+ (\`$TESTS\`)}"
 }
 
 # Runs in the system: builds and checks the program, installs and removes it. $1: package set, $2: number of features
@@ -150,14 +151,15 @@ step_features() {
     fi
 }
 
+# With COMPILERS, installs only these.
 step_compilers() {
-    local rc=0
+    local rc=0 wanted
+    wanted=$(printf '%s\n' ${COMPILERS:-} | sed -nE 's/:.*//p' | sort -u | paste -sd '|')
     prepare "$1" compilers
     bare_inside "$1-compilers" chown -R root: /home/someone/holorun
-    bare_inside "$1-compilers" sh -c '~someone/holorun/tests/scripts/install.sh build
-        for p in $(apt-cache pkgnames | grep -xE "(gcc|clang)-[0-9]+"); do
-            case $p in gcc-1[2-9] | clang-1[4-9] | clang-2?) echo "$p" ;; esac
-        done | xargs apt-get install -y -qq --no-install-recommends >/dev/null'
+    bare_inside "$1-compilers" sh -c "~someone/holorun/tests/scripts/install.sh build
+        apt-cache pkgnames | grep -xE '${wanted:-gcc-1[2-9]|clang-(1[4-9]|2[0-9])}' | sed -E 'p; s/clang-/libclang-rt-/; /rt-/s/$/-dev/' |
+            xargs apt-cache madison | awk '{ print \$1 }' | sort -u | xargs apt-get install -y -qq --no-install-recommends >/dev/null"
     in_clone "$1" compilers root "tests/scripts/compilers.sh ${COMPILERS:-}" || rc=$?
     cat "$log"
     [ $rc -eq 0 ] || bad=1

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Installs the packages for building, testing and the demo.
 #
-#   install.sh [required|build|compile|desk|demo|pictures|test|typing|qa|deb|slurm|lint ...]     default: build
+#   install.sh [required|build|compile|desk|demo|pictures|test|typing|qa|deb|bare|slurm|lint ...]     default: build
 #
 # required: only the packages without which nothing is built; the build then lacks the step window, `serve` and VNC
 # viewers. build: these and the packages of those features. compile: those that tests are compiled with, beside build.
-# desk: the packages of private desktops.
+# desk: the packages of private desktops. bare: those of the scripts that try holorun in bare systems (bare.sh).
 #
 # The names are Debian's. They also serve Ubuntu; names of Fedora and Arch are translated. Only Debian was tested. A
 # package that the distribution lacks is left out with one line: the build leaves out its feature, and tests are skipped.
@@ -27,7 +27,8 @@ test="$compile tk at-spi2-core dbus-daemon jq xterm zenity yad xclip fonts-noto-
 typing="python3-tk python3-gi gir1.2-gtk-3.0 gir1.2-gtk-4.0 python3-pyqt5 default-jre default-jdk-headless firefox-esr"
 qa="zenity yad xterm x11-apps l3afpad jq python3 python3-pip libfreetype-dev fontconfig fonts-liberation python3-gi gir1.2-gtk-3.0
     python3-pyqt5 python3-tk"
-deb="debhelper dpkg-dev fakeroot lintian debootstrap systemd"
+deb="build-essential debhelper dpkg-dev fakeroot"
+bare="debootstrap lintian python3-yaml"
 slurm="slurm-wlm munge jq"
 lint="clang clang-format clang-tidy cppcheck libclang-rt-14-dev"
 
@@ -85,8 +86,8 @@ python3-pip             python3-pip                 python-pip
 want=""
 for set in "${@:-build}"; do
     case $set in
-    required | build | compile | desk | demo | pictures | test | typing | qa | deb | slurm | lint) want+=" ${!set}" ;;
-    *) echo "install.sh: unknown set '$set'; one of required build compile desk demo pictures test typing qa deb slurm lint" >&2; exit 2 ;;
+    required | build | compile | desk | demo | pictures | test | typing | qa | deb | bare | slurm | lint) want+=" ${!set}" ;;
+    *) echo "install.sh: unknown set '$set'; one of required build compile desk demo pictures test typing qa deb bare slurm lint" >&2; exit 2 ;;
     esac
 done
 

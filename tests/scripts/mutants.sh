@@ -52,7 +52,7 @@ limit=${SECONDS_EACH:-120}
 run() {
     local filter=()
     [[ $1 != *:* ]] || { filter=("${1#*:}") && filter=("${filter[0]//_/ }"); }
-    { (cd "$copy" && ulimit -t "$limit" &&
+    { (cd "$copy" && ulimit -S -t "$limit" && # beyond a hard limit the kernel sends SIGKILL
         nice -n 15 timeout $((10 * limit)) "$built/tests/${1%%:*}" "${filter[@]}") >"$copy/log" 2>&1; } 2>/dev/null
 }
 
