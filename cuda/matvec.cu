@@ -54,9 +54,15 @@ template <int FORMAT> static void dispatch_mma(struct backend *b, const struct p
 enum { PLAIN_ROWS = 8, PLAIN_WARPS = 4 };
 
 /* One warp per row of a matrix and up to PLAIN_ROWS rows of the result that have the same matrix. EXPERTS:
- * the rows have one of several matrices each. Seven blocks per multiprocessor would spill in f32. */
+ * the rows have one of several matrices each. Seven blocks per multiprocessor would spill in f32, and on
+ * sm_80 in bf16. */
+#if defined __CUDA_ARCH__ && __CUDA_ARCH__ < 900
+enum { SEVEN_IN_BF16 = 0 };
+#else
+enum { SEVEN_IN_BF16 = 1 };
+#endif
 template <class X, bool EXPERTS>
-__global__ void __launch_bounds__(PLAIN_WARPS *WARP, EXPERTS ? 4 : 8 - (int)sizeof(X) / 2)
+__global__ void __launch_bounds__(PLAIN_WARPS *WARP, EXPERTS ? 4 : 6 + (SEVEN_IN_BF16 && sizeof(X) == 2))
     scalar_gemv(output y, view<const X> x, any_matrix w, const float *bias, int epi, accumulate mode,
                 chosen of)
 {

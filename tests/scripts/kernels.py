@@ -24,6 +24,12 @@ from glob import glob
 # Kernels that may use local memory, and why.
 SPILLS = {"flash_attention": "255 registers at a head of 128", "select_digit": "a thread's bins are an array",
           "delta_chunk": "12 words a chunk with 64 columns, of 255 registers"}
+# Instructions that spill in other kernels, by GPU. The launch bounds are chosen for sm_90.
+SPILLS_OF = {"80": {"attend_one_split<kv8,64,1>": 2, "delta_decode<float,false>": 8},
+             "86": {"expert_rows<4,2>": 2},
+             "89": {"expert_rows<4,2>": 2},
+             "100": {"attend_one_split<kv8,256,1>": 2},
+             "120": {"expert_rows<0,2>": 4, "expert_rows<2,2>": 2, "scalar_gemv<bf16,false>": 143}}
 
 
 def tool(name):
@@ -121,12 +127,12 @@ def read_table(path):
     return lines[0], [(r[0], r[1], int(r[2]), int(r[3]), int(r[4]), r[5] if len(r) > 5 else "") for r in rows]
 
 
-def worse(now, before, same_compiler):
-    """Yields a line for each kernel that spills or differs from the table."""
+def worse(now, before, same_compiler, allowed):
+    """Yields a line for each kernel that spills more than it may or differs from the table."""
     was, files = {row[:2]: row for row in before}, {row[0] for row in before}
     for row in now:
         name = re.sub(r"<.*", "", row[1])
-        if row[3] and name not in SPILLS:
+        if row[3] > allowed.get(row[1], 0) and name not in SPILLS:
             yield f"{row[0]} {row[1]}: {row[3]} instructions that spill"
         if not same_compiler or row[0] not in files:
             continue
@@ -150,9 +156,9 @@ def main():
     now = [row for source in sources for row in rows_of(source, card)]
     old_head, old = read_table(path)
     if check:
-        bad = list(worse(now, old, old_head == head))
+        bad = list(worse(now, old, old_head == head, SPILLS_OF.get(card, {})))
         print("\n".join(bad) if bad else f"{len(now)} kernels: as in {path}" if old_head == head else
-              f"{len(now)} kernels: no spills; the table is another compiler's ({old_head})")
+              f"{len(now)} kernels: no unlisted spills; {path}: {old_head or 'no such table'}")
         sys.exit(bool(bad))
     touched = {os.path.basename(s)[:-2] + ".cu" for s in sources}
     rows = sorted([row for row in old if row[0] not in touched and os.path.exists(f"cuda/{row[0]}")] + now)
