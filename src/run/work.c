@@ -58,7 +58,6 @@ static void fill_options(struct job *j, struct agent_options *o)
         .recorded = is_played(j),
         .idle = j->plain && !j->given ? player_idle(j->llm) : NULL,
         .unclear = job_planner_unclear(j),
-        .demand = is_played(j) ? (struct agent_demand){0} : j->demand,
         .log_tokens = s->log_tokens,
         .human_quiet_ms = 1000 * s->human_quiet,
         .settle = {.min_ms = s->settle_min, .quiet_ms = s->settle_quiet, .max_ms = s->settle_max},
@@ -72,6 +71,8 @@ static void fill_options(struct job *j, struct agent_options *o)
         .next_task = j->host ? j->host->next_task : NULL,
         .next_arg = j->host ? j->host->arg : NULL,
     };
+    if (!is_played(j))
+        o->demand = j->demand;
 }
 
 /* Completes the record after any outcome and writes the report; reports a full disk once.  Returns the exit

@@ -29,7 +29,7 @@ else
 fi
 if command -v mypy >/dev/null; then
     echo "mypy: assets/fleet"
-    (cd assets/fleet && mypy -q --cache-dir /dev/null .) || bad=1
+    (cd assets/fleet && mypy --no-error-summary --cache-dir /dev/null .) || bad=1
 else
     echo "mypy: not installed (pip install mypy types-requests), assets/fleet is not checked"
 fi

@@ -291,7 +291,7 @@ static int read_entry(struct suite_reader *r, const struct doc_node *suite, cons
                               ? "the key steps is a limit; write the list of steps as the key task"
                               : "expected the key task or spec in a test";
     if (task == spec &&
-        part_read(r, fault_at(r, test, task ? "expected task or spec in a test, not both" : missing)))
+        part_read(r, fault_at(r, test, "%s", task ? "expected task or spec in a test, not both" : missing)))
         return -1;
     if (!spec && !doc_get(test, "id") && part_read(r, fault_at(r, test, "expected the key id in a test")))
         return -1;
