@@ -364,7 +364,7 @@ def arguments() -> argparse.Namespace:
         "--out", required=True, metavar="DIR", help="results; a loop that was stopped goes on there"
     )
     p.add_argument("--page", choices=PAGES, default="wanted", help="[wanted]")
-    p.add_argument("--rounds", type=int, default=8, help="[8]")
+    p.add_argument("--rounds", type=int, default=7, help="[7]")
     p.add_argument("--tasks", type=int, default=12, help="of a round [12]")
     p.add_argument("--samples", type=int, default=6, help="episodes of each [6]")
     p.add_argument("--evaluate", type=int, default=100, help="unseen tasks [100]")
