@@ -174,7 +174,7 @@ static void print_json(const struct job *j, const struct agent_result *r, const 
 void job_outcome(const struct job *j, const struct agent_result *r, const struct err *e, int code)
 {
     const struct progress *p = &j->progress;
-    char text[128], limit[128];
+    char text[128], limit[ERR_TEXT + 128];
     if (!j->began) {
         fprintf(stderr, "holorun: %s\n", e->text);
         if (j->s.json)
