@@ -42,7 +42,8 @@ static void put_name(const struct element *e, char *out, size_t size)
 }
 
 /* Asks the program for its name of the element at a point, for rules about elements.  A browser builds its
- * tree after the first question, and reports at most the page until then.  Returns false without an answer. */
+ * tree after the first question, and reports at most the page until then.  Returns false without an
+ * answer. */
 static bool name_at(void *arg, int x, int y, const char *title, char *name, char *other, size_t size)
 {
     struct job *j = arg;
