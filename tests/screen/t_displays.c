@@ -12,10 +12,13 @@
 #include "base/file.h"
 #include "screen/x11/xtrap.h"
 
+#include <X11/Xlib-xcb.h>
+#include <X11/extensions/XTest.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -472,7 +475,30 @@ static void t_guard(void **state)
     close_all();
 }
 
+/* xcb takes the output buffer from Xlib, which takes it back for its next request. */
+static void t_lost_unnoticed(void **state)
+{
+    atomic_bool lost = false;
+    if (!first.server && xvfb_start(&first, "64x64x24", NULL))
+        skip();
+    Display *dpy = xtrap_open(first.display, &lost);
+    assert_non_null(dpy);
+    int unused;
+    assert_true(XTestQueryExtension(dpy, &unused, &unused, &unused, &unused));
+    xcb_connection_t *c = XGetXCBConnection(dpy);
+    free(xcb_get_input_focus_reply(c, xcb_get_input_focus(c), NULL));
+    shutdown(ConnectionNumber(dpy), SHUT_RDWR);
+    xcb_get_input_focus_unchecked(c);
+    xcb_flush(c);
+    assert_false(lost);
+    for (unsigned i = 0; i < 40; i++)
+        XTestFakeKeyEvent(dpy, 38, i % 2 == 0, CurrentTime);
+    assert_true(lost);
+    xtrap_close(dpy, &lost);
+}
+
 static const struct CMUnitTest tests[] = {
+    CLAIM("keys that are sent after xcb lost the connection do not crash", t_lost_unnoticed),
     CLAIM("eight screens at once: each event reaches its own window and no other", t_apart),
     CLAIM("Escape twice stops the actions on its own display only", t_escape),
     CLAIM("stop flag, stop file and deadline affect one screen", t_one_each),

@@ -13,6 +13,7 @@
 #include "base/err.h"
 
 #include <X11/Xauth.h>
+#include <X11/Xlibint.h>
 #include <X11/Xproto.h>
 #include <X11/extensions/Xext.h>
 #include <ctype.h>
@@ -64,10 +65,14 @@ static int on_missing_extension(Display *dpy, const char *name, const char *reas
     return 0;
 }
 
+/* Xlib expects this handler to exit, so it continues where it wrote its request. If xcb had the output buffer, or the
+ * buffer was full, there is no room for one, and libXtst writes it to NULL. The buffer has BUFSIZE bytes or more. */
 static void on_lost(Display *dpy, void *lost)
 {
     *(atomic_bool *)lost = true;
-    XUnlockDisplay(dpy); /* Xlib has locked it and expects the handler to exit */
+    dpy->bufptr = dpy->buffer;
+    dpy->bufmax = dpy->buffer + BUFSIZE;
+    XUnlockDisplay(dpy); /* Xlib has locked it */
 }
 
 void xtrap_setup(void)
