@@ -176,7 +176,9 @@ static void t_memory(void **state)
         assert_true(subject_fits(&m, SESSIONS, TOKENS, 0));
         emu_card.memory = emu_card.used + 2 * each; /* as if other programs used the rest */
         assert_false(subject_fits(&m, SESSIONS, TOKENS, 0));
-        assert_false(subject_fits(&m, 2, TOKENS, 3));
+        emu_card.memory = emu_card.used + 4 * each;
+        assert_true(subject_fits(&m, SESSIONS, TOKENS, 0));
+        assert_false(subject_fits(&m, SESSIONS, TOKENS, (int)(each / mark) + 1));
         emu_card.memory = (size_t)8 << 30;
         for (int i = 0; i < SESSIONS; i++)
             checkpoint_free(c[i]);
