@@ -133,8 +133,8 @@ static int keep_busy(pid_t *pids, int most)
     int n = CPU_COUNT(&set) < most ? CPU_COUNT(&set) : most;
     for (int i = 0; i < n; i++)
         if (!(pids[i] = fork()))
-            for (volatile unsigned k = 0;; k++)
-                ;
+            while (true)
+                __asm__ volatile("");
     return n;
 }
 

@@ -23,6 +23,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 // clang-format on
+#ifdef assert_int_in_range /* cmocka 2 */
+#undef assert_in_range
+#define assert_in_range assert_int_in_range
+#undef stop
+#endif
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
