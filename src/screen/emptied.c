@@ -7,10 +7,10 @@
  *   emptied    had detail, and has lost three quarters of it
  *   gained     edges where none were. A new text means that the content has been replaced, and is there.
  *
- * Two ordinary ways to lose detail are known by other signs. A window that closes reveals what is below it;
- * its rectangle is left out. A menu or dialog drawn by a page, or a section that is folded, restores what an
- * earlier screenshot shows, content included; blank cells alone are not enough, because a list may be blank
- * before each search. */
+ * Two ordinary ways to lose detail are recognized. A window that closes uncovers those below it; its rectangle
+ * is left out. A menu or dialog drawn by a page, or a section that is folded, restores pixels of an earlier
+ * screenshot, content included. Blank cells alone are not enough, because a list may be blank before each
+ * search. */
 #include "screen/emptied.h"
 
 #include "base/number.h"
@@ -165,7 +165,7 @@ void emptied_note_shown(struct emptied *m, const struct image *shown)
         (*to)[i] = hash_cell(shown, cell_rect(shown, i % columns, i / columns));
 }
 
-/* Returns whether cell i shows what it showed in an earlier screenshot. */
+/* Returns whether cell i looks the same as in an earlier screenshot. */
 static bool is_restored(const struct emptied *m, const struct emptied_cells *c, int i)
 {
     if (m->w != c->now->w || m->h != c->now->h)

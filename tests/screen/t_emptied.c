@@ -290,8 +290,9 @@ static void t_other_size(void **state)
 static const struct CMUnitTest tests[] = {
     CLAIM("placeholders and blank space in place of content look unfinished, other content does not",
           t_reactions),
-    CLAIM("a dialog that closes over what was seen before is finished, but blank space alone is not",
-          t_restored),
+    CLAIM(
+        "a dialog that closes over content of an earlier screenshot is finished, but blank space alone is not",
+        t_restored),
     CLAIM("a window that has emptied looks unfinished, one that has closed does not", t_closed),
     CLAIM("screenshots of different sizes are not compared", t_other_size),
 };
