@@ -41,10 +41,15 @@ struct emptied {
     int next;
 };
 
+struct area_map { /* a value for each pixel of r, without padding */
+    struct screen_rect r;
+    uint8_t *at;
+};
+
 struct emptied_cells { /* a comparison */
     const struct image *before, *now;
-    uint8_t *was, *is; /* [h][w], 1: edge */
-    uint8_t *changed;  /* [rows][columns] */
+    struct area_map was, is; /* edges then and now */
+    uint8_t *changed;        /* [rows][columns] */
     int columns, rows;
 };
 
@@ -61,41 +66,71 @@ static struct screen_rect cell_rect(const struct image *im, int column, int row)
 
 /* ---- edges ------------------------------------------------------------------------------------------- */
 
-static int brightness(const uint8_t *p)
-{
-    return (p[0] * 2 + p[1] * 5 + p[2]) / 8;
-}
-
 enum { LEFT = 1, ABOVE = 2 };
 
-/* Clears marks of a line of n pixels, `step` apart, that are in runs of at least STRAIGHT equal to `kind`. */
-static void clear_straight(uint8_t *line, int n, size_t step, uint8_t kind)
+/* Allocates *out, which the caller frees. */
+static void find_brightness(const struct image *im, struct screen_rect r, struct area_map *out)
 {
-    for (int i = 0, run = 0; i <= n; i++) {
-        if (i < n && line[(size_t)i * step] == kind) {
+    *out = (struct area_map){r, xmalloc((size_t)r.w + 1, (size_t)r.h)};
+    for (int y = 0; y < r.h; y++) {
+        const uint8_t *p = image_at(im, r.x, r.y + y);
+        uint8_t *to = out->at + (size_t)y * (size_t)r.w;
+        for (int x = 0; x < r.w; x++)
+            to[x] = (uint8_t)((p[3 * x] * 2 + p[3 * x + 1] * 5 + p[3 * x + 2]) / 8);
+    }
+}
+
+/* Clears marks of a row that are in runs of at least STRAIGHT equal to ABOVE. */
+static void clear_row(uint8_t *row, int w)
+{
+    for (int x = 0, run = 0; x <= w; x++) {
+        if (x < w && row[x] == ABOVE) {
             run++;
             continue;
         }
-        for (int k = i - run; run >= STRAIGHT && k < i; k++)
-            line[(size_t)k * step] = 0;
+        if (run >= STRAIGHT)
+            memset(row + x - run, 0, (size_t)run);
         run = 0;
     }
 }
 
-/* Marks the edges in the smallest rectangle around all changed cells and its surroundings. */
-static void find_edges(const struct image *im, struct screen_rect r, uint8_t *out)
+/* Clears marks that are in vertical runs of at least STRAIGHT equal to LEFT. */
+static void clear_columns(struct area_map *m)
 {
-    for (int y = r.y; y < r.y + r.h; y++)
-        for (int x = r.x; x < r.x + r.w; x++) {
-            int b = brightness(image_at(im, x, y));
-            bool left = x && abs(b - brightness(image_at(im, x - 1, y))) > CONTRAST;
-            bool above = y && abs(b - brightness(image_at(im, x, y - 1))) > CONTRAST;
-            out[(size_t)y * (size_t)im->w + (size_t)x] = (uint8_t)((left ? LEFT : 0) | (above ? ABOVE : 0));
+    size_t w = (size_t)m->r.w;
+    int *run = xcalloc(w + 1, sizeof *run);
+    for (int y = 0; y <= m->r.h; y++)
+        for (size_t x = 0; x < w; x++) {
+            uint8_t *p = m->at + (size_t)y * w + x;
+            if (y < m->r.h && *p == LEFT) {
+                run[x]++;
+                continue;
+            }
+            for (int k = 1; run[x] >= STRAIGHT && k <= run[x]; k++)
+                *(p - (size_t)k * w) = 0;
+            run[x] = 0;
         }
-    for (int y = r.y; y < r.y + r.h; y++)
-        clear_straight(out + (size_t)y * (size_t)im->w + r.x, r.w, 1, ABOVE);
-    for (int x = r.x; x < r.x + r.w; x++)
-        clear_straight(out + (size_t)r.y * (size_t)im->w + x, r.h, (size_t)im->w, LEFT);
+    free(run);
+}
+
+/* Marks the edges of an area; the caller frees out->at. */
+static void find_edges(const struct image *im, struct screen_rect r, struct area_map *out)
+{
+    struct area_map b;
+    size_t w = (size_t)r.w;
+    find_brightness(im, r, &b);
+    *out = (struct area_map){r, xcalloc(w + 1, (size_t)r.h)};
+    for (int y = 0; y < r.h; y++) {
+        const uint8_t *p = b.at + (size_t)y * w, *over = y ? p - w : p;
+        uint8_t *to = out->at + (size_t)y * w;
+        for (size_t x = 0; x < w; x++)
+            to[x] = abs(p[x] - over[x]) > CONTRAST ? ABOVE : 0;
+        for (size_t x = 1; x < w; x++)
+            to[x] |= abs(p[x] - p[x - 1]) > CONTRAST ? LEFT : 0;
+        clear_row(to, r.w);
+    }
+    clear_columns(out);
+    free(b.at);
 }
 
 static bool cell_differs(const struct emptied_cells *c, struct screen_rect r)
@@ -126,8 +161,8 @@ static bool compare(struct emptied_cells *c, const struct screen_rect *closed, i
     const struct screen_rect wider = {all.x - STRAIGHT, all.y - STRAIGHT, all.w + 2 * STRAIGHT,
                                       all.h + 2 * STRAIGHT};
     all = screen_rect_intersect(wider, (struct screen_rect){0, 0, c->now->w, c->now->h});
-    find_edges(c->before, all, c->was);
-    find_edges(c->now, all, c->is);
+    find_edges(c->before, all, &c->was);
+    find_edges(c->now, all, &c->is);
     return true;
 }
 
@@ -191,14 +226,16 @@ static void count_cell(struct emptied_count *n, const struct emptied *m, const s
 {
     struct screen_rect r = cell_rect(c->now, column, row);
     int was = 0, is = 0, came = 0, i = row * c->columns + column;
-    for (int y = r.y; y < r.y + r.h; y++)
-        for (int x = r.x; x < r.x + r.w; x++) {
-            size_t at = (size_t)y * (size_t)c->now->w + (size_t)x;
-            was += c->was[at] != 0;
-            is += c->is[at] != 0;
-            came += c->is[at] && !c->was[at];
+    for (int y = r.y; y < r.y + r.h; y++) {
+        size_t at = (size_t)(y - c->is.r.y) * (size_t)c->is.r.w + (size_t)(r.x - c->is.r.x);
+        for (int x = 0; x < r.w; x++) {
+            was += c->was.at[at + (size_t)x] != 0;
+            is += c->is.at[at + (size_t)x] != 0;
+            came += c->is.at[at + (size_t)x] && !c->was.at[at + (size_t)x];
         }
-    bool emptied = was >= DETAIL && is * KEPT <= was, restored = is_restored(m, c, i);
+    }
+    bool emptied = was >= DETAIL && is * KEPT <= was;
+    bool restored = (emptied || is >= DETAIL) && is_restored(m, c, i);
     n->gained += came;
     n->lost += emptied ? was - is : 0;
     n->cells += emptied;
@@ -248,12 +285,11 @@ bool emptied_since(const struct emptied *m, struct screen *s, const struct image
         return false;
     c.columns = columns_of(now->w);
     c.rows = columns_of(now->h);
-    size_t pixels = (size_t)now->w * (size_t)now->h, cells = (size_t)c.columns * (size_t)c.rows;
-    c.was = xcalloc(2 * pixels + cells + 1, 1);
-    c.is = c.was + pixels;
-    c.changed = c.is + pixels;
+    c.changed = xcalloc((size_t)c.columns + 1, (size_t)c.rows);
     bool emptied = compare(&c, closed, closed_windows(m, s, closed)) && is_emptied(m, &c);
-    free(c.was);
+    free(c.was.at);
+    free(c.is.at);
+    free(c.changed);
     return emptied;
 }
 
