@@ -112,13 +112,13 @@ static void t_between(void **state)
     must(screen_move(t.s, 100, 100, &why));
     layout(&t, "us,ru", "");
     for (unsigned i = 1; i <= 4; i++) {
-        must(screen_key(t.s, XK_Control_L, true, &why));
+        must(screen_key(t.s, XK_Shift_L, true, &why));
         select_group(&t, i % 2);
         stage_clear(&t);
         must(screen_key(t.s, XK_c, true, &why));
         must(screen_key(t.s, XK_c, false, &why));
-        assert_int_equal(field(stage_events(&t, "key_press"), 0, "keysym"), XK_c);
-        must(screen_key(t.s, XK_Control_L, false, &why));
+        assert_int_equal(field(stage_events(&t, "key_press"), 0, "keysym"), XK_C);
+        must(screen_key(t.s, XK_Shift_L, false, &why));
         assert_int_equal(state_of(&t).group, i % 2);
     }
     stage_close(&t);
