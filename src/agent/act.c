@@ -130,13 +130,20 @@ static void list_deed(struct agent *a, const struct action *action, enum action_
         agent_deed_failed(a, action, fault, failed);
 }
 
-/* Notes a press that was the whole step; its effect may come late (early.c). */
+/* Returns whether the action only fills in a field. */
+static bool only_types(const struct action *action)
+{
+    return action_is(action->kind, ACTION_TYPES) && !action->press_enter && !strchr(action->text, '\n');
+}
+
+/* Notes a press that was the whole step, and actions whose effect may come late (early.c). */
 static void note_press(struct agent *a, const struct action *action)
 {
     a->outcome.pressed = a->reply.step.nactions == 1 && action_is(action->kind, ACTION_CLICKS) &&
                          action->x != ACTION_ABSENT && action->y != ACTION_ABSENT && !a->o->dry_run;
     a->outcome.pressed_x = action->x;
     a->outcome.pressed_y = action->y;
+    a->outcome.may_load |= action_is(action->kind, ACTION_CHANGES) && !only_types(action) && !a->o->dry_run;
 }
 
 /* Performs one recorded action. Returns -1 with e only for errors that end the run; the model reads all
@@ -287,7 +294,8 @@ int agent_act(struct agent *a, struct err *e)
     int rc = 0;
     agent_set_text(&a->outcome.result, xstrdup(""));
     agent_set_text(&a->outcome.dropped, a->reply.step.dropped ? xstrdup(a->reply.step.dropped) : NULL);
-    a->outcome.failed = a->outcome.expects_change = a->outcome.is_stale = a->outcome.pressed = false;
+    a->outcome.failed = a->outcome.expects_change = a->outcome.is_stale = false;
+    a->outcome.pressed = a->outcome.may_load = false;
     a->outcome.tool = prompt_tool(
         a->o->dialect, a->reply.step.nactions ? a->reply.step.actions[0].kind : ACT_NONE, a->reply.text);
     if (a->step.veto)

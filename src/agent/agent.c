@@ -15,6 +15,7 @@
 #include "llm/assist.h"
 
 #include "base/clock.h"
+#include "screen/emptied.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,6 +105,7 @@ static int end_step(struct agent *a, struct err *e)
             gate_keys_released(a->o->gate);
     }
     a->run.window_before = s->window;
+    emptied_note_shown(a->run.emptied, &a->run.before);
     image_swap(&a->run.before, s->decided_on.rgb ? &a->step.decided_on : &a->step.frame);
     return trace_sync(a->o->trace, e);
 }
@@ -220,6 +222,7 @@ static void agent_free(struct agent *a)
         gate_set_task(a->o->gate, a->o->task);
     free(a->run.task);
     image_free(&a->run.before);
+    emptied_free(a->run.emptied);
     for (int i = 0; i < VALIDATOR_FRAMES; i++)
         image_free(&a->run.recent[i]);
     history_free(&a->run.history);
@@ -246,7 +249,7 @@ void agent_set_task(struct agent *a, const char *task)
 
 int agent_run(const struct agent_options *o, struct agent_result *r, struct err *e)
 {
-    struct agent a = {.o = o, .r = r, .run = {.start = clock_ns()}};
+    struct agent a = {.o = o, .r = r, .run = {.start = clock_ns(), .emptied = emptied_new()}};
     struct screen_rect view = screen_view(o->screen);
     struct prompt_vars vars = {o->task, o->max_steps, view.w, view.h, o->max_seconds};
     *r = (struct agent_result){.status = AGENT_RUNNING};

@@ -12,10 +12,11 @@
  * waits until the screen has settled and is not watched, so that a screen that never rests cannot stop the
  * run.
  *
- * A press that has changed nothing but the look of the pressed element probably has an effect that is still
- * to come: a server or a timer is awaited. Then the wait continues until the first change, for up to
- * effect_ms. With --settle-quiet, --settle-min or --settle-max the user has said how long to wait, and it
- * ends as usual.
+ * The effect of an action is probably still to come, because a server or a timer is awaited, in two cases:
+ * a press has changed nothing but the look of the pressed element; or an action other than typing has
+ * replaced content by placeholders or blank space (screen/emptied.h). Then the wait continues for up to
+ * effect_ms, in the first case until the first change, in the second until the area is no longer empty. With
+ * --settle-quiet, --settle-min or --settle-max the user has said how long to wait, and it ends as usual.
  *
  * The thread uses the screen only while the model works (agent_watch() to agent_unwatch()), when the loop
  * does not; between these calls redraws are collected by the display system. Changes after the commit are
@@ -25,6 +26,7 @@
 #include "base/clock.h"
 #include "base/flag.h"
 #include "base/pool.h"
+#include "screen/emptied.h"
 #include "screen/observed.h"
 
 #include <poll.h>
@@ -37,12 +39,13 @@ static const double early_ms = 30;
 /* With --think-early auto: a turn begins early unless the model needed less than this for the last one. */
 static const double worth_ms = 20;
 
-/* Time for the effect of a press after the screen has settled without any. */
+/* Time for the effect of an action after the screen has settled without any, or emptied. */
 static const double effect_ms = 700;
 
 struct early { /* a turn and its cancelled predecessors */
     struct agent *a;
     struct settle_run *settle;
+    int64_t rested; /* clock_ns() of the first end of the wait; 0: not yet */
     int64_t begin;
     double captured_ms; /* since begin */
     int cancelled;      /* turns */
@@ -124,17 +127,31 @@ static bool is_given(const struct settle *p)
     return p->quiet_ms >= 0 || p->min_ms >= 0 || p->max_ms >= 0;
 }
 
-/* Returns whether the wait is over. After a press without an effect it is continued once. */
-static bool is_over(struct early *w, struct settled *out)
+/* Returns whether the last action was a press without an effect, or has emptied the view. first: the wait has
+ * ended for the first time. */
+static bool awaits_effect(const struct early *w, bool first)
 {
     const struct agent *a = w->a;
+    const struct image *now = settle_shown(w->settle);
+    if (a->step.budget != AGENT_RUNNING || a->o->settle.known || is_given(&a->o->settle) ||
+        (a->o->recorded && !a->o->idle))
+        return false;
+    return (first && a->outcome.pressed &&
+            screen_only_feedback(&a->run.before, now, a->outcome.pressed_x, a->outcome.pressed_y)) ||
+           (a->outcome.may_load && emptied_since(a->run.emptied, a->o->screen, &a->run.before, now));
+}
+
+/* Returns whether the wait is over. If an effect is still to come, it is continued, until effect_ms after its
+ * first end. */
+static bool is_over(struct early *w, struct settled *out)
+{
     if (!settle_over(w->settle, out))
         return false;
-    bool waits = a->outcome.pressed && a->step.budget == AGENT_RUNNING && !a->o->settle.known &&
-                 !is_given(&a->o->settle) && (!a->o->recorded || a->o->idle);
-    if (waits && screen_only_feedback(&a->run.before, settle_shown(w->settle), a->outcome.pressed_x,
-                                      a->outcome.pressed_y))
-        settle_await_change(w->settle, effect_ms);
+    bool first = w->rested == 0;
+    w->rested = first ? clock_ns() : w->rested;
+    double left = effect_ms - clock_ms_since(w->rested);
+    if (left > 0 && awaits_effect(w, first))
+        settle_await_change(w->settle, left);
     return settle_over(w->settle, out);
 }
 
@@ -270,8 +287,10 @@ static int attempt(struct early *w, bool *again, struct err *e)
         settle_end(w->settle);
         w->settle = NULL;
     }
-    if (!w->settle)
+    if (!w->settle) {
         w->settle = settle_begin(a->o->screen, &patience);
+        w->rested = 0;
+    }
     do
         if (settle_pause(w->settle, early ? early_ms : 0, e))
             return -1;
@@ -300,6 +319,7 @@ int agent_turn(struct agent *a, struct err *e)
     if (agent_wait_for_human(a, e))
         return -1;
     w.begin = clock_ns();
+    emptied_note_windows(a->run.emptied, a->o->screen);
     while (again && rc == 0)
         rc = attempt(&w, &again, e);
     settle_end(w.settle);

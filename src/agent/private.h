@@ -72,6 +72,7 @@ struct agent_outcome {
     /* the step was one press of a button, at this position of its screenshot */
     bool pressed;
     int pressed_x, pressed_y;
+    bool may_load; /* an action of the step, not just typing, may have replaced what the screen shows */
 };
 
 /* The state restored by rewinding to a step. */
@@ -93,10 +94,11 @@ struct agent_run {
     int steps_before; /* number of the last step of earlier tasks */
     int turns_before; /* conversation turns of earlier tasks */
     int64_t start;
-    int64_t paused_ns;      /* clock pauses: decisions, user input, next task */
-    int64_t paused_seen_ns; /* ... part of it in which the monitor ignored input */
-    volatile int cancel;    /* stops generation: set by a user or by the clock */
-    struct image before;    /* the screen before the actions of the last step */
+    int64_t paused_ns;       /* clock pauses: decisions, user input, next task */
+    int64_t paused_seen_ns;  /* ... part of it in which the monitor ignored input */
+    volatile int cancel;     /* stops generation: set by a user or by the clock */
+    struct image before;     /* the screen before the actions of the last step */
+    struct emptied *emptied; /* earlier screens */
     struct window_name window_before;
     struct deeds deeds; /* actions of the current task */
     struct history history;

@@ -211,7 +211,8 @@
 #define PACE_OPTIONS(T, UNLESS)                                                                              \
     {"settle-quiet", 0, OPTION_NUMBER, offsetof(T, settle_quiet), "MS", 0, 60000, NULL,                      \
      "time without changes after which the screen counts as settled; default: 300, and up to 700 more "      \
-     "after a click that has changed nothing but the look of the clicked element" UNLESS,                    \
+     "after a click that has changed nothing but the look of the clicked element, or an action that has "    \
+     "left placeholders or blank space in place of content" UNLESS,                                          \
      NULL},                                                                                                  \
     {"settle-min", 0, OPTION_NUMBER, offsetof(T, settle_min), "MS", 0, 60000, NULL,                          \
      "minimum wait for the screen after an action; default: 150, or --settle-quiet if that is less" UNLESS,  \

@@ -12,6 +12,7 @@
  *   observed.c   whether the screen has changed since the screenshot (observed_busy.c, observed_pixels.c,
  *                observed_view.c)
  *   feedback.c   whether a press has changed only the pressed element
+ *   emptied.c    whether an action has emptied much of the view
  *   exec.c       actions
  *
  * None of them includes a header of X11: screen_ops.h is the interface of the display system, which is in

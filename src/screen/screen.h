@@ -100,7 +100,7 @@ double settle_look(struct settle_run *w, struct err *e);
 /* Returns whether the wait is over, and its result in *out. */
 bool settle_over(const struct settle_run *w, struct settled *out);
 /* Continues a wait that ended "quiet" or "stable" until the screen changes, for up to ms; then the usual
- * limits apply again. Returns false, without effect, after another end and for the second time. */
+ * limits apply again. Returns false, without effect, after another end. */
 bool settle_await_change(struct settle_run *w, double ms);
 const struct image *settle_shown(const struct settle_run *w); /* The view at the last check, borrowed. */
 /* Returns the smallest rectangle around all redraws in the view since the last call, without known carets; w

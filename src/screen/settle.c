@@ -335,7 +335,7 @@ bool settle_over(const struct settle_run *w, struct settled *out)
 bool settle_await_change(struct settle_run *w, double ms)
 {
     bool rests = !strcmp(w->result.why, "quiet") || !strcmp(w->result.why, "stable");
-    if (!w->over || !rests || w->await_until > 0)
+    if (!w->over || !rests)
         return false;
     w->over = false;
     w->await_from = elapsed(w);

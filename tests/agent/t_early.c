@@ -32,9 +32,11 @@ static struct page {
     int restless_ms;           /* a bar far from the target moves that often; 0: never */
     bool reacts;               /* a press changes the number */
     int late_ms;               /* ... that long after the press; 0: at once */
-    int64_t drawn;             /* clock_ns() of the last change */
-    int pressed[PRESSES];      /* number shown at each press */
-    double since[PRESSES];     /* ms since the last change */
+    bool listed;           /* the page has ten lines of text too; a late reaction begins by removing them */
+    bool emptied;          /* they are gone */
+    int64_t drawn;         /* clock_ns() of the last change */
+    int pressed[PRESSES];  /* number shown at each press */
+    double since[PRESSES]; /* ms since the last change */
     int n;
 } page;
 
@@ -58,6 +60,9 @@ static void draw(int number, int bar)
     for (int dy = 0; dy < 2; dy++) /* bold */
         XDrawString(page.dpy, page.picture, page.gc, AT_X - 3 * (int)strlen(label), AT_Y + 5 + dy, label,
                     (int)strlen(label));
+    for (int i = 0; i < 10 && page.listed && !page.emptied; i++)
+        XDrawString(page.dpy, page.picture, page.gc, 60, 60 + 20 * i, "A letter to Ana Lima, not sent yet",
+                    34);
     XFillRectangle(page.dpy, page.picture, page.gc, bar * 37 % 700, 520, 60, 40);
     XCopyArea(page.dpy, page.picture, page.window, page.gc, 0, 0, W, H, 0, 0);
     XSync(page.dpy, False);
@@ -73,6 +78,18 @@ static void change(void)
     pthread_mutex_unlock(&page.lock);
 }
 
+static void react(void)
+{
+    if (!page.late_ms) {
+        draw(page.shown + 1, 0);
+        return;
+    }
+    page.change_at = clock_ns() + page.late_ms * INT64_C(1000000);
+    page.emptied = page.listed;
+    if (page.emptied)
+        draw(page.shown, 0);
+}
+
 static void handle_events(void)
 {
     XEvent ev;
@@ -82,10 +99,8 @@ static void handle_events(void)
             continue;
         page.since[page.n] = clock_ms_since(page.drawn);
         page.pressed[page.n++] = page.shown;
-        if (page.reacts && page.late_ms)
-            page.change_at = clock_ns() + page.late_ms * INT64_C(1000000);
-        else if (page.reacts)
-            draw(page.shown + 1, 0);
+        if (page.reacts)
+            react();
     }
 }
 
@@ -100,6 +115,7 @@ static void *page_thread(void *arg)
         int64_t at = page.change_at;
         if (at && clock_ns() >= at) {
             page.change_at = 0;
+            page.emptied = false;
             XSync(page.dpy, False);
             handle_events(); /* those that the server has sent before the change */
             draw(page.shown + 1, 0);
@@ -370,6 +386,27 @@ static void t_late_effect(void **state)
     }
 }
 
+/* The press removes the text at once; the number changes with its return. */
+static void t_emptied(void **state)
+{
+    static const enum think_early ways[] = {THINK_EARLY_YES, THINK_EARLY_NO};
+    static const struct settle limits[] = {{-1, -1, -1}, {-1, 300, -1}};
+    for (int i = 0; i < 4; i++) {
+        struct play p;
+        page_open(&p, ways[i % 2]);
+        page.listed = true;
+        page.late_ms = 700;
+        p.o.settle = limits[i / 2];
+        change();
+        played.slow_ms = 20;
+        play_script(&p, CLICK(500, 500) ANSWER("Done."), NULL);
+        answered(&p);
+        if (saw(&p, &p.story.steps[1], 3) != (i < 2))
+            fail_msg("case %d", i);
+        page_close(&p);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM("a change while the model thinks cancels the turn, which leaves no trace but its counters",
           t_cancelled),
@@ -382,6 +419,8 @@ static const struct CMUnitTest tests[] = {
     CLAIM("the step debugger shows only turns that stand, and rewinds over cancelled ones", t_stepped),
     CLAIM("replies from a file begin late unless the user asks for it", t_late),
     CLAIM("a press without an effect is waited for longer, unless an option says how long", t_late_effect),
+    CLAIM("the return of text that a press has removed is waited for, unless an option says how long",
+          t_emptied),
 };
 
 CHECK_MAIN()

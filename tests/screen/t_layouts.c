@@ -99,6 +99,60 @@ static void t_groups(void **state)
     stage_close(&t);
 }
 
+static void select_group(struct stage *t, unsigned group)
+{
+    XkbLockGroup(t->other, XkbUseCoreKbd, group);
+    XSync(t->other, False);
+}
+
+static void t_between(void **state)
+{
+    struct stage t;
+    stage_open(&t);
+    must(screen_move(t.s, 100, 100, &why));
+    layout(&t, "us,ru", "");
+    for (unsigned i = 1; i <= 4; i++) {
+        must(screen_key(t.s, XK_Shift_L, true, &why));
+        select_group(&t, i % 2);
+        stage_clear(&t);
+        must(screen_key(t.s, XK_c, true, &why));
+        must(screen_key(t.s, XK_c, false, &why));
+        assert_int_equal(field(stage_events(&t, "key_press"), 0, "keysym"), XK_C);
+        must(screen_key(t.s, XK_Shift_L, false, &why));
+        assert_int_equal(state_of(&t).group, i % 2);
+    }
+    stage_close(&t);
+}
+
+static int events; /* keys until the user selects another layout */
+
+static int select_other(void *arg, struct err *e)
+{
+    if (--events == 0)
+        select_group(arg, 1);
+    return 0;
+}
+
+static void t_within(void **state)
+{
+    struct stage t;
+    struct err e = ERR_INIT;
+    stage_open(&t);
+    must(screen_move(t.s, 100, 100, &why));
+    layout(&t, "us,ru", "");
+    screen_set_check(t.s, select_other, &t);
+    for (int i = 2; i <= 6; i++) { /* the first check is before the keyboard is read */
+        select_group(&t, 0);
+        events = i;
+        e = (struct err)ERR_INIT;
+        if (screen_type(t.s, "abcde", 5, &e) == 0)
+            fail_msg("typed, with another layout before key %d", i);
+        assert_non_null(strstr(e.text, "layout"));
+    }
+    screen_set_check(t.s, NULL, NULL);
+    stage_close(&t);
+}
+
 static void t_locks(void **state)
 {
     struct stage t;
@@ -162,6 +216,8 @@ static void t_held(void **state)
 static const struct CMUnitTest tests[] = {
     CLAIM("characters on dead keys, on a third level or on no key are typed; chords stay chords", t_layouts),
     CLAIM("a layout that the user selects does not change the typed text, and stays selected", t_groups),
+    CLAIM("a layout that the user selects while a key is held is noticed at the next key", t_between),
+    CLAIM("a text during which the user selects another layout is unsure", t_within),
     CLAIM("locks and latches of the user do not change the text, and locks are restored", t_locks),
     CLAIM("clicks, drags and scrolls are refused while the user holds a modifier", t_held),
 };

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Counts how often a run decides on a screen that is not finished, or acts on another screen than its model has seen.
 
-    reactions.py [N] [--program ./holorun[:yes|no[:QUIET]]] [--think 0.06] [--kind NAME | --writes] [--json FILE]
+    reactions.py [N] [--program ./holorun[:yes|no[:QUIET]]] [--think 0.06] [--kind NAME | --writes | --empty] [--json FILE]
 
 N trials (100) in turn of the kinds of reactions below: pages in Chromium, and windows of Tk, Qt and GTK. In each, the
-model presses a button (with --writes: writes into a field), and its next action presses a place beside it. A square in
-the corner shows the state of the page as a colour, drawn with the change itself:
+model presses a button (with --writes: writes into a field), and its next action presses a place beside it. With
+--empty the press makes the content emptier, as pages do while they load, or for good. A square in the corner shows the state of the page as a colour, drawn with the change itself:
 
     too early   the screenshot of the second action shows another state than the page has 2 s later
     unseen      at the second press the page was in another state than the screenshot shows
@@ -48,9 +48,9 @@ SCRIPTS = {
     "spinner for 400": "spin.hidden = false; setTimeout(() => { spin.hidden = true; state(1) }, 400)",
     "spinner for ever": "spin.hidden = false; state(1)",
     "video beside it": "video(); setTimeout(state, 20, 1)",
-    "skeleton, then 150": "state(1); setTimeout(state, 150, 2)",
-    "skeleton, then 250": "state(1); setTimeout(state, 250, 2)",
-    "skeleton, then 450": "state(1); setTimeout(state, 450, 2)",
+    "skeleton, then 150": "rows(); refill(150)",
+    "skeleton, then 250": "rows(); refill(250)",
+    "skeleton, then 450": "rows(); refill(450)",
 }
 WINDOWS = {"Tk button": ["tk"], "Qt button": ["qt"], "GTK revealer": ["gtk"]}
 KINDS = [*SCRIPTS, *WINDOWS]
@@ -71,18 +71,55 @@ WRITE_WINDOWS = {
     "write: Qt, list after 250": ["qt_write", "250"],
 }
 WRITE_KINDS = [*WRITE_SCRIPTS, *WRITE_WINDOWS]
-PAGES = SCRIPTS | WRITE_SCRIPTS
+# The content becomes emptier. Those named "ends" are finished at once; the last is not, but its screen looks so.
+EMPTY_SCRIPTS = {
+    "empty: grey rows, then 600": "rows(); refill(600)",
+    "empty: blank, then 450": "content.innerHTML = ''; refill(450)",
+    "empty: blank page, then 450": "text.hidden = box.hidden = field.hidden = start.hidden = content.hidden = true; refill(450)",
+    "empty: round cards, then 450": "content.innerHTML = '<div class=card><i></i><b></b><b></b></div>'.repeat(6); refill(450)",
+    "empty: table, then 450": "for (const cell of content.querySelectorAll('td')) cell.textContent = ''; refill(450)",
+    "empty: pulsing rows, then 600": "rows('pulse'); refill(600)",
+    "empty: row after row from 400": "rows(); setTimeout(() => { mark(1); content.innerHTML = lines('new', 4); }, 400); refill(750)",
+    "empty: Loading, then 450": "content.innerHTML = 'Loading…'; refill(450)",
+    "ends: dialog over text": "modal.hidden = true; mark(1)",
+    "ends: dialog over blank": "modal.hidden = true; mark(1)",
+    "ends: short field cleared": "field.value = ''; mark(1)",
+    "ends: three rows deleted": "for (let i = 3; i--;) content.querySelector('p').remove(); mark(1)",
+    "ends: another page of text": "fill('new'); mark(1)",
+    "ends: text, then 450": "state(1); setTimeout(state, 450, 2)",
+}
+FIRST = {
+    "empty: table, then 450": "content.innerHTML = '<table>' + ('<tr>' + '<td>paid on 12 May</td>'.repeat(3)).repeat(9) + '</table>'",
+    "ends: dialog over text": "fill('old'); modal.hidden = false",
+    "ends: dialog over blank": "modal.hidden = false",
+    "ends: short field cleared": "field.value = 'Ana Lima, Rome'",
+}
+EMPTY_WINDOWS = {"empty: GTK stack, then 450": ["gtk_stack", "450"]}
+EMPTY_KINDS = [*EMPTY_SCRIPTS, *EMPTY_WINDOWS]
+PAGES = SCRIPTS | WRITE_SCRIPTS | EMPTY_SCRIPTS
 PAGE = """<!doctype html><title>Page</title><style>body{margin:0;font:40px sans-serif;background:#fff;height:800px;overflow:hidden}
 body>*{position:absolute}#square{width:24px;height:24px}#start{left:100px;top:100px;width:200px;height:60px}
 #text{left:200px;top:300px}#field{left:500px;top:100px}#menu{left:350px;top:200px;width:200px;height:0;background:#cde;
 overflow:hidden;transition:height .2s}#box{left:600px;top:200px;width:300px;height:300px;overflow:auto}
 #spin{left:700px;top:600px;width:60px;height:60px;border:6px solid #888;border-top-color:#04f;border-radius:50%;
-animation:r 1s linear infinite}#list{left:350px;top:350px;width:200px;height:150px;background:#cde}@keyframes r{to{transform:rotate(360deg)}}canvas{left:700px;top:600px}</style>
+animation:r 1s linear infinite}#list{left:350px;top:350px;width:200px;height:150px;background:#cde}@keyframes r{to{transform:rotate(360deg)}}canvas{left:700px;top:600px}
+#content{left:60px;top:480px;width:520px;height:290px;font:16px sans-serif;overflow:hidden}p{margin:4px 0}
+.grey{height:14px;margin:10px 0;background:#ccc}.pulse{animation:p 1s infinite alternate}@keyframes p{to{opacity:.5}}
+.card{float:left;width:150px;height:120px;margin:8px;border-radius:12px;background:#eee}.card b{display:block;height:12px;
+margin:10px;border-radius:6px;background:#ccc}.card i{display:block;width:36px;height:36px;margin:10px;border-radius:50%;background:#ccc}
+td{border:1px solid #888;width:150px;height:22px}#modal{left:80px;top:490px;width:460px;height:260px;font:18px sans-serif;
+background:#fff;border:1px solid #444}</style>
 <div id=square></div><button id=start>Start</button><div id=text></div><input id=field><div id=menu>one<br>two<br>three</div>
-<div id=list hidden>one<br>two</div><div id=box></div><div id=spin hidden></div><canvas id=film width=160 height=120></canvas><script>
+<div id=content></div><div id=modal hidden>Delete the message?<p>It cannot be restored.<p>All of its attachments are deleted too.
+<p>The sender is not told.<p>Press Start to delete it.<p>Press Escape to keep it.</div><div id=list hidden>one<br>two</div><div id=box></div><div id=spin hidden></div><canvas id=film width=160 height=120></canvas><script>
 const colours = COLOURS, texts = ['waiting', 'loaded', 'finished'];
 let now = 0;
-function state(n) { now = n; square.style.background = colours[n]; text.textContent = texts[n]; }
+function mark(n) { now = n; square.style.background = colours[n]; }
+function state(n) { mark(n); text.textContent = texts[n]; }
+function lines(word, n) { return [...Array(n).keys()].map(i => `<p>${word} message ${i}: the invoice of ${i + 3} March is paid</p>`).join(''); }
+function fill(word) { content.innerHTML = lines(word, 11); }
+function rows(more) { content.innerHTML = `<div class="grey ${more}"></div>`.repeat(11); }
+function refill(ms) { mark(1); setTimeout(() => { content.hidden = false; fill('new'); mark(2); }, ms); }
 function video() { const c = film.getContext('2d'); let i = 0; setInterval(() => {
   c.fillStyle = `hsl(${i++ * 7 % 360} 80% 50%)`; c.fillRect(i * 5 % 160, 0, 40, 120); }, 40); }
 box.innerHTML = [...Array(60).keys()].map(i => 'row ' + i + '<br>').join('');
@@ -93,9 +130,16 @@ function open() { list.hidden = false; state(1); }
 start.onclick = () => { REACT };
 field.oninput = () => { WRITTEN };
 state(FIRST);
+INITIAL;
 (async () => { for (;;) { const to = await (await fetch('/next')).text(); if (to) { location = to; return; }
   await new Promise(r => setTimeout(r, 300)); } })();
 </script>"""
+
+
+def first(kind):
+    """Returns the script that runs when the page of this kind is opened."""
+    script = PAGES.get(kind, "")
+    return FIRST.get(kind, "fill('old')" if re.search(r"refill|fill\(|content\.", script) else "")
 
 
 def write(x, y):
@@ -135,8 +179,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.send(to)
         n = re.search(r"/page/(\d+)", self.path)
         kind = list(PAGES)[int(n[1])] if n else ""
-        self.send(PAGE.replace("COLOURS", json.dumps(COLOURS)).replace("REACT", SCRIPTS.get(kind, ""))
-                  .replace("WRITTEN", WRITE_SCRIPTS.get(kind, ""))
+        self.send(PAGE.replace("COLOURS", json.dumps(COLOURS)).replace("REACT", (SCRIPTS | EMPTY_SCRIPTS).get(kind, ""))
+                  .replace("WRITTEN", WRITE_SCRIPTS.get(kind, "")).replace("INITIAL", first(kind))
                   .replace("FIRST", "0" if n or "start" in self.path else "1"))
 
     def do_POST(self):
@@ -204,7 +248,7 @@ def run(place, server, o):
 
 def show(place, server, kind):
     """Opens the page or window of this kind; returns a program to end, or None."""
-    window = (WINDOWS | WRITE_WINDOWS).get(kind)
+    window = (WINDOWS | WRITE_WINDOWS | EMPTY_WINDOWS).get(kind)
     if window:
         app = place.start(["/usr/bin/python3", "tests/scripts/reactions_app.py", *window, server.url, *COLOURS])
         time.sleep(2.5)
@@ -257,12 +301,13 @@ def main():
     p.add_argument("--think", default="0.06")
     p.add_argument("--kind", action="append")
     p.add_argument("--writes", action="store_true")
+    p.add_argument("--empty", action="store_true")
     p.add_argument("--json")
     p.add_argument("--most", type=float, default=-1)
     p.add_argument("--display", type=int, default=9650)
     o = p.parse_args()
     server, place = Server(), observed.Place(o.display)
-    kinds, thinks, results = o.kind or (WRITE_KINDS if o.writes else KINDS), [float(t) for t in o.think.split(",")], []
+    kinds, thinks, results = o.kind or (WRITE_KINDS if o.writes else EMPTY_KINDS if o.empty else KINDS), [float(t) for t in o.think.split(",")], []
     programs = o.program or ["./holorun"]
     try:
         place.start(["chromium", "--no-sandbox", "--kiosk", "--no-first-run", "--password-store=basic", "--test-type",

@@ -5,11 +5,12 @@ state at each press with the pointer.
 
     reactions_app.py tk|gtk|qt URL [COLOUR ...]
     reactions_app.py gtk_write|qt_write MS URL [COLOUR ...]
+    reactions_app.py gtk_stack MS URL [COLOUR ...]     the button shows a page of grey blocks, and MS later a page of text
 """
 import sys
 import urllib.request
 
-KIND, MS = sys.argv[1], int(sys.argv[2]) if "write" in sys.argv[1] else 0
+KIND, MS = sys.argv[1], int(sys.argv[2]) if "_" in sys.argv[1] else 0
 URL, *COLOURS = sys.argv[3 if MS else 2:]
 FIELD, LIST = (500, 100, 200, 30), (350, 350, 200, 150)  # x, y, width, height
 state = 0
@@ -110,8 +111,27 @@ def gtk():
     revealer.add(label)
     button = Gtk.Button(label="Start", width_request=200, height_request=60)
 
+    stack = Gtk.Stack(transition_type=Gtk.StackTransitionType.NONE)
+    for page in ("old", "grey", "new"):
+        rows = Gtk.Box(orientation=Gtk.Orientation.VERTICAL, spacing=8)
+        for i in range(10):
+            block = Gtk.EventBox(width_request=420, height_request=14)
+            paint(block, "#cccccc")
+            rows.add(block if page == "grey" else Gtk.Label(label=f"{page} message {i}: the invoice of {i + 3} March is paid", xalign=0))
+        stack.add_named(rows, page)
+
+    def show(page, to):
+        global state
+        state = to
+        stack.set_visible_child_name(page)
+        paint(square, COLOURS[to])
+
     def react(_):
-        revealer.set_reveal_child(True)
+        if KIND == "gtk_stack":
+            show("grey", 1)
+            GLib.timeout_add(MS, show, "new", 2)
+        else:
+            revealer.set_reveal_child(True)
 
     def arrived(*_):
         global state
@@ -143,7 +163,10 @@ def gtk():
     entry.connect("button-press-event", lambda *_: report())
     paint(square, COLOURS[0])
     fixed.put(square, 0, 0)
-    if MS:
+    if KIND == "gtk_stack":
+        fixed.put(button, 100, 100)
+        fixed.put(stack, 60, 480)
+    elif MS:
         fixed.put(entry, *FIELD[:2])
         fixed.put(listed, *LIST[:2])
     else:
@@ -155,4 +178,4 @@ def gtk():
     GLib.MainLoop().run()
 
 
-{"tk": tk, "qt": qt, "gtk": gtk}[KIND.removesuffix("_write")]()
+{"tk": tk, "qt": qt, "gtk": gtk}[KIND.split("_")[0]]()

@@ -1,8 +1,9 @@
 /* chords.c - presses and releases keys that may stay down.
  *
- * libxdo sends one key at a time and locks the key's group for that event; typing does not need this
- * (text.c). A keysym that is not on any key of any group gets a borrowed keycode. While Shift is down, a
- * letter is bound with its capital on the Shift level, as on a regular keyboard. */
+ * A key of another group than the active one is sent by libxdo, which locks the key's group for that event. It
+ * reads the whole keyboard map each time, so it is not used for other keys. A keysym that is not on any key of
+ * any group gets a borrowed keycode. While Shift is down, a letter is bound with its capital on the Shift
+ * level, as on a regular keyboard. */
 #include "screen/x11/x11_impl.h"
 
 #include <X11/extensions/XTest.h>
@@ -16,9 +17,13 @@ static int open_xdo(void *arg)
     return s->x11->xdo ? 0 : -1;
 }
 
-/* Sends a key event like key_event(), but through libxdo. */
+/* Sends a key event like key_event(), with this group. */
 static int chord_event(struct screen *s, int code, int group, bool down, struct err *e)
 {
+    if (keyboard_read(s, down ? e : NULL) && down) /* a release is sent in any case */
+        return -1;
+    if (group == s->x11->state.group)
+        return key_event(s, code, down, e);
     int rc = s->x11->xdo ? 0 : xtrap_asking(open_xdo, s);
     s->lost = s->lost || rc == XTRAP_LOST;
     if (screen_alive(s, e))

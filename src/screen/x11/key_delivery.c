@@ -185,9 +185,13 @@ int delivery_begin(struct screen *s, struct err *e)
 
 bool delivery_target_changed(struct screen *s)
 {
-    Window chain[WINDOW_DEPTH];
+    Window chain[WINDOW_DEPTH], focus = None;
     struct xtrap t;
+    int revert;
     if (s->lost)
+        return false;
+    XGetInputFocus(s->x11->dpy, &focus, &revert);
+    if (focus > PointerRoot && focus != s->x11->root && focus == s->x11->target.focus)
         return false;
     xtrap_begin(&t, s->x11->dpy);
     int n = hit_test_focus(s, chain);
@@ -350,7 +354,8 @@ int delivery_ping_once(struct screen *s, Window w, double max_ms, enum delivery 
     *out = DELIVERY_DONE;
     xtrap_begin(&t, s->x11->dpy);
     send_ping(s, w);
-    xtrap_end(&t);
+    if (xtrap_end(&t))
+        return screen_alive(s, e);
     int rc = 0;
     for (screen_pump(s); s->x11->pong != s->x11->ping && rc == 0; screen_pump(s)) {
         rc = screen_wait_event(s, fmax(0, fmin(EXISTS_MS, max_ms - clock_ms_since(start))), e);
@@ -423,14 +428,20 @@ int delivery_keep_up(struct screen *s, enum delivery *out, struct err *e)
     return wait_for(s, &s->x11->target, READ_MS, out, e);
 }
 
-bool delivery_confirms(struct screen *s)
+/* Returns the focused program, which is searched only if another window has the focus than the last time. */
+static struct key_target *focused_program(struct screen *s)
 {
     struct key_target *r = &s->x11->asked;
     unsigned opened;
     unsigned long focus = s->lost ? None : hit_test_input_focus(s, &opened);
     if (!focus || focus != r->focus)
         find_target(s, r);
-    return r->ping != None;
+    return r;
+}
+
+bool delivery_confirms(struct screen *s)
+{
+    return focused_program(s)->ping != None;
 }
 
 int delivery_settle(struct screen *s, struct err *e)
@@ -442,14 +453,20 @@ int delivery_settle(struct screen *s, struct err *e)
 int delivery_ping(struct screen *s, double max_ms, bool *late, struct err *e)
 {
     enum delivery now = DELIVERY_DONE;
-    struct key_target r;
+    struct key_target *r = focused_program(s);
     *late = false;
-    find_target(s, &r);
-    if (!r.ping)
+    if (!r->ping) /* it may have opened its window before it said that it answers */
+        find_target(s, r);
+    if (!r->ping)
         return screen_alive(s, e);
     int64_t start = clock_ns();
-    if (delivery_ping_once(s, r.ping, max_ms, &now, e))
+    if (delivery_ping_once(s, r->ping, max_ms, &now, e))
         return -1;
+    if (now == DELIVERY_DONE && s->x11->pong != s->x11->ping) { /* that window is gone */
+        find_target(s, r);
+        if (r->ping && delivery_ping_once(s, r->ping, max_ms, &now, e))
+            return -1;
+    }
     *late = now == DELIVERY_BEHIND || clock_ms_since(start) > LATE_MS;
     return screen_alive(s, e);
 }

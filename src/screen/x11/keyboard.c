@@ -5,15 +5,18 @@
  * the Shift level; keysyms on higher levels, dead keys and missing characters need a borrowed keycode
  * (spare_keycodes.c).
  *
- * The map may change at any time (setxkbmap, xmodmap, another keyboard). The server reports this only with
- * XKB events, because it withholds MappingNotify from clients that use XKB. x11.layouts counts changes made
- * by other clients. */
+ * The map and the state may change at any time (setxkbmap, xmodmap, another keyboard). The server reports this
+ * only with XKB events, because it withholds MappingNotify from clients that use XKB; another keyboard also
+ * with an XInput event. Between two of our keys they are read again only after such an event. x11.layouts
+ * counts changes of the map made by other clients. */
 #include "screen/x11/x11_impl.h"
 
 #include <X11/extensions/XInput2.h>
 #include <X11/extensions/XTest.h>
 #include <X11/keysym.h>
 #include <string.h>
+
+enum { STATE_READS = 4 }; /* at most, while it keeps changing */
 
 /* ---- devices ---------------------------------------------------------------------------------- */
 
@@ -45,10 +48,31 @@ static unsigned keyboard_spec(const struct screen *s)
 void keyboard_open(struct screen *s)
 {
     const unsigned events = XkbMapNotifyMask | XkbNewKeyboardNotifyMask;
-    int source;
-    s->x11->keyboard_id = keyboard_xtest_id(s, &source);
+    const unsigned states = XkbAllStateComponentsMask & ~(unsigned)XkbPointerButtonMask;
+    unsigned char mask[XIMaskLen(XI_LASTEVENT)] = {0};
+    XIEventMask devices = {XIAllDevices, sizeof mask, mask};
+    s->x11->keyboard_id = keyboard_xtest_id(s, &s->x11->source);
     XkbSelectEvents(s->x11->dpy, XkbUseCoreKbd, events, events);
-    s->x11->map_stale = true;
+    XkbSelectEventDetails(s->x11->dpy, XkbUseCoreKbd, XkbStateNotify, states, states);
+    XkbSelectEventDetails(s->x11->dpy, XkbUseCoreKbd, XkbControlsNotify, XkbControlsEnabledMask,
+                          XkbControlsEnabledMask);
+    XISetMask(mask, XI_DeviceChanged);
+    XISetMask(mask, XI_HierarchyChanged);
+    if (s->x11->xinput)
+        XISelectEvents(s->x11->dpy, s->x11->root, &devices, 1);
+    s->x11->map_stale = s->x11->state_stale = s->x11->controls_stale = s->x11->source_stale = true;
+}
+
+void keyboard_note_event(struct screen *s, const XEvent *ev)
+{
+    struct x11 *x = s->x11;
+    const XkbEvent *k = (const XkbEvent *)(const void *)ev;
+    bool xkb = ev->type == x->xkb_event;
+    x->source_stale = x->source_stale || !xkb;
+    x->state_stale = true;
+    x->controls_stale = x->controls_stale || !xkb || k->any.xkb_type != XkbStateNotify;
+    x->map_stale = x->map_stale || ev->type == MappingNotify ||
+                   (xkb && k->any.xkb_type != XkbStateNotify && k->any.xkb_type != XkbControlsNotify);
 }
 
 void keyboard_close(struct screen *s)
@@ -86,9 +110,12 @@ static uint64_t hash_layout(const struct screen *s)
 int keyboard_read(struct screen *s, struct err *e)
 {
     screen_pump(s);
-    if (!s->lost) /* unsafe on a lost connection */
+    for (int i = 0; i < STATE_READS && !s->lost && s->x11->state_stale;
+         i++) { /* unsafe on a lost connection */
+        s->x11->state_stale = false;
         XkbGetState(s->x11->dpy, XkbUseCoreKbd, &s->x11->state);
-    screen_pump(s); /* events that arrived before that reply */
+        screen_pump(s); /* events that arrived before that reply */
+    }
     if (s->x11->map && !s->x11->map_stale)
         return screen_alive(s, e);
     keyboard_close(s);

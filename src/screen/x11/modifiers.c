@@ -38,12 +38,15 @@ unsigned keyboard_foreign_modifiers(const struct screen *s)
 static unsigned disturbing_controls(struct screen *s)
 {
     XkbDescRec d = {.device_spec = XkbUseCoreKbd};
-    unsigned on = 0;
-    if (!s->lost && XkbGetControls(s->x11->dpy, XkbControlsEnabledMask, &d) == Success && d.ctrls)
-        on = d.ctrls->enabled_ctrls & DISTURBING_CONTROLS;
+    bool ask = !s->lost && s->x11->controls_stale;
+    if (ask && XkbGetControls(s->x11->dpy, XkbControlsEnabledMask, &d) == Success && d.ctrls) {
+        s->x11->controls = d.ctrls->enabled_ctrls;
+        s->x11->controls_stale = false;
+        screen_pump(s); /* changes before that reply */
+    }
     if (d.ctrls)
         XkbFreeControls(&d, XkbAllControlsMask, True);
-    return on;
+    return s->x11->controls & DISTURBING_CONTROLS;
 }
 
 /* Clears settings that would change our keys. leave: locks that stay. */
@@ -87,6 +90,8 @@ void keyboard_end(struct screen *s)
 int keyboard_begin_pointer(struct screen *s, unsigned leave, struct err *e)
 {
     unsigned mods = 0;
+    if (!held_pressed(&s->x11->held)) /* before the first key, not only after an event */
+        s->x11->state_stale = s->x11->controls_stale = true;
     if (screen_may_act(s, e) || pointer_wait_for_buttons(s, e) || keyboard_read(s, e))
         return -1;
     for (int ms = 0; (mods = keyboard_foreign_modifiers(s)) != 0; ms += 20) {
@@ -120,10 +125,13 @@ static bool same_symbols(XkbDescPtr a, XkbDescPtr b)
  * it. */
 static int activate_xtest_keyboard(struct screen *s, struct err *e)
 {
-    int source;
     uint8_t code;
-    if (!s->x11->keyboard_id || keyboard_xtest_id(s, &source) != s->x11->keyboard_id ||
-        source == s->x11->keyboard_id)
+    int id = s->x11->keyboard_id;
+    if (s->x11->source_stale) {
+        s->x11->source_stale = false;
+        id = keyboard_xtest_id(s, &s->x11->source);
+    }
+    if (!s->x11->keyboard_id || id != s->x11->keyboard_id || s->x11->source == s->x11->keyboard_id)
         return screen_alive(s, e);
     XkbDescPtr core = XkbGetMap(s->x11->dpy, XkbAllClientInfoMask, XkbUseCoreKbd);
     bool same = core && core->map && core->map->syms && same_symbols(core, s->x11->map);

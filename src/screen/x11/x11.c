@@ -259,8 +259,8 @@ static bool x11_pump(struct screen *s)
     for (; !s->lost && XPending(s->x11->dpy); any = true) {
         XEvent ev;
         XNextEvent(s->x11->dpy, &ev);
-        if (ev.type == MappingNotify || ev.type == s->x11->xkb_event) { /* the only XKB events selected */
-            s->x11->map_stale = true;
+        if (ev.type == MappingNotify || ev.type == s->x11->xkb_event || ev.type == GenericEvent) {
+            keyboard_note_event(s, &ev);
         } else if (ev.type == ClientMessage) {
             delivery_note_pong(s, &ev.xclient);
         } else if (s->x11->damage_event && ev.type == s->x11->damage_event + XDamageNotify) {

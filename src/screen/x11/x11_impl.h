@@ -73,12 +73,15 @@ struct x11 {
 
     /* keyboard.c */
     XkbDescPtr map;
-    bool map_stale;
     XkbStateRec state; /* as of keyboard_read() */
-    uint64_t layout;   /* hash of the map without borrowed keycodes */
-    unsigned layouts;  /* number of layout changes by other clients */
-    int keyboard_id;   /* XInput id of the XTEST keyboard; 0: unknown */
-    xdo_t *xdo;        /* NULL until first use, because libxdo then reads the whole keymap */
+    unsigned controls; /* those of XkbControlsEnabledMask that are on */
+    int source;        /* XInput id of the keyboard whose map the core keyboard has */
+    /* to be read again: an event has reported a change, or nothing is known yet */
+    bool map_stale, state_stale, controls_stale, source_stale;
+    uint64_t layout;  /* hash of the map without borrowed keycodes */
+    unsigned layouts; /* number of layout changes by other clients */
+    int keyboard_id;  /* XInput id of the XTEST keyboard; 0: unknown */
+    xdo_t *xdo;       /* NULL until first use, because libxdo then reads the whole keymap */
     struct key_down down[MAX_DOWN];
 
     /* spare_keycodes.c */
@@ -208,10 +211,12 @@ struct keypress { /* how to type a keysym with the current keyboard map */
 
 void keyboard_open(struct screen *s);
 void keyboard_close(struct screen *s);
+/* Notes that the map, the state or the source of the keyboard has changed. */
+void keyboard_note_event(struct screen *s, const XEvent *ev);
 /* Returns the device id of the XTEST keyboard, 0 if unknown. *source: the device whose map the core
  * keyboard currently has. */
 int keyboard_xtest_id(struct screen *s, int *source);
-/* Reads the keyboard state, and the map if it has changed. Call it before each key. Returns -1 with e. */
+/* Reads the keyboard state and the map if they have changed. Call it before each key. Returns -1 with e. */
 int keyboard_read(struct screen *s, struct err *e);
 uint32_t keyboard_shifted(struct screen *s, uint32_t keysym); /* see screen_shifted() */
 /* Finds the key of a keysym in the active group, then with any_group in the others. Ignores borrowed

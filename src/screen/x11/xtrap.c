@@ -40,7 +40,7 @@ static _Thread_local sigjmp_buf *opening; /* NULL: this thread is not inside XOp
 static int on_error(Display *dpy, XErrorEvent *ev)
 {
     for (struct xtrap *t = innermost; t; t = t->outer)
-        if (t->dpy == dpy) {
+        if (t->dpy == dpy && ev->serial >= t->since) {
             if (!t->code)
                 t->code = ev->error_code;
             return 0;
@@ -259,14 +259,14 @@ Display *xtrap_open(const char *display, atomic_bool *lost)
 
 void xtrap_begin(struct xtrap *t, Display *dpy)
 {
-    XSync(dpy, False);
-    *t = (struct xtrap){.dpy = dpy, .outer = innermost};
+    *t = (struct xtrap){.dpy = dpy, .since = NextRequest(dpy), .outer = innermost};
     innermost = t;
 }
 
 int xtrap_end(struct xtrap *t)
 {
-    XSync(t->dpy, False);
+    if (LastKnownRequestProcessed(t->dpy) + 1 < NextRequest(t->dpy))
+        XSync(t->dpy, False);
     innermost = t->outer;
     return t->code;
 }

@@ -21,13 +21,15 @@
 
 struct xtrap {
     Display *dpy;
-    int code; /* first error */
+    unsigned long since; /* serial number of the first request inside */
+    int code;            /* first error */
     struct xtrap *outer;
 };
 
-/* Syncs first, so that earlier errors are not attributed to t. */
+/* Errors of earlier requests are not attributed to t. */
 void xtrap_begin(struct xtrap *t, Display *dpy);
-int xtrap_end(struct xtrap *t); /* Syncs; returns the first X error code, or 0. */
+/* Returns the first X error code, or 0. Syncs unless the last request has been answered. */
+int xtrap_end(struct xtrap *t);
 
 /* Makes Xlib thread-safe and installs the handlers. Call it before the first XOpenDisplay of the process. */
 void xtrap_setup(void);
