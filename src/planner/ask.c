@@ -4,6 +4,7 @@
 #include "planner/asked.h"
 
 #include "plain/resolve.h"
+#include "planner/quantity.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -243,6 +244,7 @@ static enum framed fill(struct asked *a)
         if (a->form.l[i].twin && match_within(&name, &a->all))
             return frame_unsure(a->f, "several elements are called '%.60s'", a->form.l[i].name);
     }
+    asked_read_parts(a);
     return asked_fill(a) ? decide(a) : frame_unsure(a->f, "'%.60s' is not understood", a->f->p->task);
 }
 
@@ -259,6 +261,24 @@ static enum framed write_lines(struct asked *a)
     return decide(a);
 }
 
+/* Gives the first word of a number or a time in words its digits; the others count for nothing. */
+static void read_quantities(struct asked *a)
+{
+    char text[MATCH_WORD];
+    for (int i = 0, n; i < a->s.n; i += n ? n : 1) {
+        n = quantity_time(a->s, i, text);
+        n = n ? n : quantity_number(a->s, i, text);
+        if (n < 2)
+            continue;
+        a->w[i] = match_words_of(text);
+        match_split(text, false, &a->all);
+        for (int k = i + 1; k < i + n; k++) {
+            a->w[k].n = 0;
+            a->joined |= BIT(k);
+        }
+    }
+}
+
 enum framed frame_ask(struct frame *f, int from, int n, bool rules)
 {
     struct span all = {f->p->clauses.words.w, f->p->clauses.words.n};
@@ -273,6 +293,7 @@ enum framed frame_ask(struct frame *f, int from, int n, bool rules)
         match_split(a.s.w[i].text, false, &a.w[i]);
         match_split(a.s.w[i].text, false, &a.all);
     }
+    read_quantities(&a);
     saves = file >= first && file < end && find_save_as(f) ? asked_clause(&a, file - first) : NULL;
     if (saves && words_is(saves->all, 0, "save|store|keep|put|name|call"))
         a.file = file - first;

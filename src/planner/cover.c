@@ -60,9 +60,9 @@ void asked_read_words(struct asked *a)
                     clause_is_quantity(a->s, i);
         first = w->after && w->after != ',';
         aside = (aside && !a->s.w[i - 1].after) || clause_is_idiom(a->s, i); /* "never mind the ticket" */
-        a->said = a->said || aside;
+        a->said = a->said || (aside && clause_is_idiom(a->s, i) && !clause_is_polite(a->s, i));
         a->typed |= aside ? BIT(i) : 0;
-        if (i == a->file || aside || !k)
+        if (i == a->file || aside || !k || HAS(a->joined, i))
             continue;
         /* "cancel the account" does not only leave its window */
         bool topic = a->w[i].n && match_among(&a->w[i].w[0], &a->f->all->topic) >= 0.7F &&
@@ -205,30 +205,11 @@ uint64_t asked_open(const struct asked *a)
     return a->content & ~a->covered;
 }
 
-/* Covers the words of statements beside the task, "I changed my mind, ": parts that begin with a pronoun
- * and name no wish and no value. */
-static void cover_statements(struct asked *a)
-{
-    for (int from = 0, to; from < a->s.n; from = to) {
-        bool said = words_is(a->s, from, "i|we|i've|we've|they|he|she") && !HAS(a->covered, from);
-        uint64_t part = 0;
-        for (to = from; to < a->s.n && (to == from || !a->s.w[to - 1].after); to++) {
-            part |= BIT(to);
-            said = said && !words_is(a->s, to, WISHES);
-        }
-        if (said && !(a->content & part & (a->hard | a->covered))) {
-            a->said = a->said || (a->content & part & ~a->covered);
-            a->covered |= part;
-        }
-    }
-}
-
 void asked_cover(struct asked *a)
 {
     count_lines(a);
     cover_lines(a);
     cover_verbs(a);
-    cover_statements(a);
 }
 
 bool asked_is_later(const struct asked *a, int i)

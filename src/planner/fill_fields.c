@@ -1,12 +1,13 @@
 /* fill_fields.c - the texts that a task names for fields: see fill.c. */
 #include "planner/asked.h"
 #include "planner/lexicon.h"
+#include "planner/quantity.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { PHONE_DIGITS = 5 }; /* at least: "for 4" gives none */
+enum { PHONE_DIGITS = 5 /* at least: "for 4" gives none */, NUMBER_WORDS = 6 };
 
 /* A word with a capital inside a sentence, a digit or quotation marks, or one that follows "named". */
 static bool is_value_word(const struct asked *a, int i)
@@ -19,11 +20,15 @@ static bool is_value_word(const struct asked *a, int i)
     return named || clause_is_hard(words_part(a->s, i, a->s.n), 0, first);
 }
 
-/* Returns the end of the words with capitals, digits or quotation marks that begin at i. */
+/* Returns the end of the words with capitals, digits or quotation marks that begin at i, or of a number. */
 static int value_end(const struct asked *a, int i)
 {
-    int to = i;
-    while (to < a->s.n && is_value_word(a, to) && !(to > i && (a->s.w[to - 1].after || a->s.w[to].quoted)))
+    char number[MATCH_WORD];
+    int to = i, n = HAS(a->typed, i) ? 0 : quantity_number(a->s, i, number);
+    if (n > 1 || (n && !isdigit((unsigned char)*a->s.w[i].text) && !words_is(a->s, i, "one")))
+        return i + n;
+    while (to < a->s.n && is_value_word(a, to) &&
+           !(to > i && (a->s.w[to - 1].after || a->s.w[to].quoted || *a->s.w[to].text == '(')))
         to++;
     return to;
 }
@@ -80,7 +85,12 @@ static bool is_in_name(const struct asked *a, int i, enum line_kind last, int ex
 /* Assigns the words after the name of a field, or a number before it. */
 static void fill_line(struct asked *a, int line)
 {
-    struct match_words name = fill_words(a->form.l[line].name);
+    autofree char *bare = xstrdup(a->form.l[line].name); /* without "(kg)" */
+    char *unit = strchr(bare, '(');
+    if (unit && unit > bare)
+        *unit = 0;
+    struct match_words name = fill_words(bare);
+    char number[MATCH_WORD];
     for (int i = 0; i < a->s.n && !a->reply.value[line]; i++) {
         int at = i, joint = 0;
         for (int k = 0; k < name.n && at < a->s.n && k == at - i; k++) {
@@ -89,9 +99,9 @@ static void fill_line(struct asked *a, int line)
         }
         if (at - i != name.n || !name.n)
             continue;
-        if (i && (isdigit((unsigned char)a->s.w[i - 1].text[0]) || match_number(a->s.w[i - 1].text) > 1) &&
-            assign(a, line, i - 1, i))
-            return;
+        for (int k = i > NUMBER_WORDS ? i - NUMBER_WORDS : 0; k < i; k++)
+            if (quantity_number(a->s, k, number) == i - k && strcmp(number, "1") != 0 && assign(a, line, k, i))
+                return;
         while (at < a->s.n && words_is(a->s, at, JOINTS "|the|a|my|his|her") && !is_recipient(a, at))
             joint = ++at;
         int to = value_end(a, at);
@@ -146,6 +156,9 @@ static void fill_by_kind(struct asked *a, int i, int to)
                       : words_is(a->s, i - 1, "from")                     ? PLACES
                       : words_is(a->s, i - 1, "to|towards|until")         ? TARGETS
                       : words_is(a->s, i - 1, NAMING)                     ? NAMES
+                      : words_is(a->s, i - 1, "is|am|i'm") && words_is(a->s, i - 2, "this|here|i|") &&
+                              to > i + 1
+                          ? NAMES
                       : words_is(a->s, i - 1, "up|him|her") && to > i + 1 ? NAMES
                                                                           : "";
     int found = -1, digits = 0, fields = 0, only = 0;
@@ -171,6 +184,20 @@ static void fill_by_kind(struct asked *a, int i, int to)
         assign(a, found, i, to);
 }
 
+/* Assigns a value to the only empty field whose name ends with the word before it: "Assigned to". */
+static void fill_after(struct asked *a, int i, int to)
+{
+    int found = -1;
+    for (int k = 0; k < a->form.n && i && !a->s.w[i - 1].after; k++) {
+        struct match_words all = match_words_of(a->form.l[k].name);
+        if (a->form.l[k].kind == LINE_FIELD && !a->reply.value[k] && all.n > 1 &&
+            words_is(a->s, i - 1, "to|from|by|for|with|at") && words_is(a->s, i - 1, all.w[all.n - 1].text))
+            found = found < 0 ? k : FORM_LINES;
+    }
+    if (found >= 0 && found < FORM_LINES)
+        assign(a, found, i, to);
+}
+
 /* Assigns a colour to the only field for one, but not that of "the purple size". */
 static void fill_colour(struct asked *a)
 {
@@ -181,13 +208,59 @@ static void fill_colour(struct asked *a)
                 assign(a, k, i, i + 1);
 }
 
+/* Assigns a date to the only field that has one. */
+static void fill_date(struct asked *a)
+{
+    char date[MATCH_WORD];
+    for (int i = 0; i < a->s.n; i++) {
+        int found = -1, n = 0, now;
+        for (int k = 0; k < a->form.n; k++)
+            if (a->form.l[k].kind == LINE_FIELD && !a->reply.value[k] && !a->form.l[k].twin &&
+                (now = quantity_date(a->s, i, a->form.l[k].of->e->value, date)) > 0) {
+                found = found < 0 ? k : FORM_LINES;
+                n = now;
+            }
+        if (found >= 0 && found < FORM_LINES)
+            assign(a, found, i, i + n);
+    }
+}
+
+/* Assigns what a statement says of the thing that the only field is for: "my screen name shall be Ana". */
+static void fill_only(struct asked *a)
+{
+    int only = -1, fields = 0;
+    for (int k = 0; k < a->form.n; k++) {
+        fields += a->form.l[k].kind <= LINE_TAB;
+        only = a->form.l[k].kind == LINE_FIELD ? k : only;
+    }
+    if (only < 0 || fields != 1 || a->reply.value[only])
+        return;
+    struct match_words name = fill_words(a->form.l[only].name);
+    for (int i = 1; i < a->s.n; i++) {
+        int head = i - 1 - words_is(a->s, i - 1, "shall|should|will|must"), from = head;
+        if (!words_is(a->s, i, "is|be|are") || head < 0 || a->w[head].n != 1 ||
+            match_head(a->w[head].w[0].text, &name) < 0.7F)
+            continue;
+        while (from && !a->s.w[from - 1].after && !words_is(a->s, from, "my|the|our"))
+            from--;
+        int to = value_end(a, i + 1);
+        if (!words_is(a->s, from, "my|the|our") || !assign(a, only, i + 1, to))
+            continue;
+        for (int k = from; k <= head; k++)
+            a->covered |= BIT(k);
+        return;
+    }
+}
+
 void fill_unnamed(struct asked *a)
 {
     fill_colour(a);
+    fill_date(a);
+    fill_only(a);
     for (int i = 0, to; i < a->s.n; i = to) {
         to = value_end(a, i);
         if (to > i && !is_in_name(a, i, LINE_FIELD, -1))
-            fill_by_kind(a, i, to);
+            fill_by_kind(a, i, to), fill_after(a, i, to);
         to = to > i ? to : i + 1;
     }
 }

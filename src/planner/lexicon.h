@@ -57,7 +57,11 @@
     "was|were|yes|ok|okay|sure|fine|well|thank|too|really|very|quite|perhaps|"                               \
     "maybe|ready|finished|done|right|thing|things|one|ones|kind|included|additional|additionally|"           \
     "hi|hello|hey|dear|i'm|i'd|i'll|we'd|we're|we'll|it's|that's|he|she|they|through|onto|along|around|"     \
-    "i've|we've|who|am|being|down|today|then"
+    "i've|we've|who|am|being|down|today|then|thx|im|brr|oh|um|mine|yours|love|together|"           \
+    "brought|bring|had|she's|he's|they're|there's|who's|what's|did|still|already|actually|"          \
+    "basically|probably|indeed|course|bit|lot|shall|may|might|must|same|stuff|way|lovely|"            \
+    "kindly|gladly|happy|glad|lets|which|where|how|because|since|us|hers|ours|theirs|leaving|"      \
+    "everybody|nice|nah|look|see"
 /* ... after a pronoun, in statements of people about themselves */
 #define STATES                                                                                               \
     "work|works|working|live|lives|living|travel|travels|travelling|traveling|speak|speaks|speaking|"        \
@@ -65,15 +69,25 @@
     "think|guess|choose|select|pick|going|staying|looking"
 #define SUBJECTS "i|we|he|she|they|i'm|we're|am|are|is|to|i'd|i'll|we'll|would|will"
 #define ASIDES   "i|i'm|i've|we|we're|we've|it's|that's|thanks|thank|hi|hello|great|good|fine|well"
-#define WISHES   "need|needs|want|wants|like|prefer|must|should|would|with|for"
+#define WISHES   "need|needs|want|wants|prefer|must|should|would|with|for|please|i'd|we'd|let|wish|i'll|we'll"
+
+/* ---- statements and negations (parts.c) ---- */
+
+#define SELF                                                                                                 \
+    "i|i'm|im|i've|i'll|we|we're|we've|we'll|my|our|it|it's|its|this|there|that's|the|nobody|today|tomorrow"
+/* beside the name of what a part denies: "I don't want X any longer" */
+#define SCOPE_WORDS                                                                                          \
+    "any|longer|more|anymore|all|at|need|needs|want|wants|like|needed|wanted|necessary|number|address|"      \
+    "required|other|it's|is|other|please"
 
 /* ---- verbs that a kind of step covers (cover.c) ---- */
 
 #define SETS                                                                                                 \
     "set|change|adjust|move|turn|switch|put|add|give|show|play|view|open|print|bump|raise|lower|increase|"   \
-    "decrease|reduce"
+    "decrease|reduce|become|changed|changes|move|pick|stay|staying|keep|brought|bring|make|sent|has"
 #define ENTERS                                                                                               \
-    "create|new|enter|register|fill|sign|log|number|address|complete|write|type|input|insert|jot|note"
+    "create|new|enter|register|fill|sign|log|number|address|complete|write|type|input|insert|jot|note|hand|"    \
+    "assign|assigned|belongs"
 #define CALLS   "name|call" /* ... a field for a name */
 #define TICKS   "include|enable|tick|check|activate|including"
 #define UNTICKS "take|off|remove|drop|untick|uncheck|disable|deactivate|deselect"
@@ -126,7 +140,9 @@
         "copy|duplicate", "new|create", "help|manual", "font|typeface", "enlarge|magnify|zoom",              \
         "save|store", "show|display|view", "next|continue|proceed|forward", "previous|back", "gift|present", \
         "shipping|delivery", "note|comment|remark", "user|username", "wrap|wrapping",                        \
-        "fullscreen|full-screen", "surname|lastname", "redo|repeat", "start|begin|launch", "bicycle|bike",   \
+        "guest|guests|people|person|persons|visitor|visitors|adults", "percent|%",                              \
+        "kg|kilo|kilogram|kilogramme", "cm|centimetre|centimeter", "password|passphrase|passcode|pin",           \
+        "participant|attendee", "fullscreen|full-screen", "surname|lastname", "redo|repeat", "start|begin|launch", "bicycle|bike",   \
         "folder|directory", "reset|restore"
 #define FILLERS                                                                                              \
     "the|a|an|to|in|into|on|of|for|at|with|by|from|as|and|my|me|i|it|its|this|that|these|those|please|is|"   \

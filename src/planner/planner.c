@@ -233,7 +233,7 @@ static bool plan_by(struct planner *p, enum way way, const struct candidates *al
     struct frame f = {.p = p, .all = all, .out = out, .proposal = (loosely || model) && proposal};
     if (way == BY_SUM       ? !*p->sum
         : !p->clauses.n     ? true
-        : way == BY_CLAUSES ? p->at.asked
+        : way == BY_CLAUSES ? p->at.asked || p->clauses.nots
         : model             ? effort == PLAN_RULES || !has_writer(p)
                             : !first || (loosely && !proposal))
         return false;
