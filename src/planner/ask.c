@@ -220,7 +220,7 @@ static enum framed decide(struct asked *a)
     if (!a->rules && asked_cover_gains(a, has_menus(a), &e))
         return frame_unsure(a->f, e.kind ? "the model failed: %s" : "'%.0s' has too many words", e.text);
     bool later = goes_on(a), leaves = fill_leaves(a->button) && !a->values;
-    out->sure = out->sure && a->least >= P_LEAST && out->steps.n && (!a->said || leaves) && !a->doubt;
+    out->sure = out->sure && a->least >= P_LEAST && out->steps.n && (leaves || !(a->said || (a->aside && !a->values))) && !a->doubt;
     if (!later && asked_open(a)) {
         name_open(a);
         if (!a->f->proposal)

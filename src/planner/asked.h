@@ -26,7 +26,8 @@ struct asked {
     uint64_t named[FORM_LINES]; /* words that name the value of a line, by rules; also the value now */
     float least;                /* smallest probability of a line that differs */
     bool rules;                 /* the values are by rules, not by the model */
-    bool said;                  /* a statement beside the task was covered */
+    bool said;                  /* a statement beside the task was covered, which may matter */
+    bool aside;                 /* ... of the user about himself */
     const char *doubt;          /* why a user must confirm the values; NULL: nothing */
 
     /* of the lines that differ: */

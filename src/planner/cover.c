@@ -53,6 +53,10 @@ static bool is_light(const struct asked *a, int i, const struct clause *k)
 void asked_read_words(struct asked *a)
 {
     bool first = true, aside = false;
+    struct match_words topic_words = a->f->all->topic;
+    for (int i = 0; i < a->f->all->s->n && a->form.n == 1 && a->form.l[0].kind == LINE_BUTTON; i++)
+        if (!strcmp(a->f->all->s->e[i].role, "label")) /* of a question */
+            match_split(a->f->all->s->e[i].name, false, &topic_words);
     for (int i = 0; i < a->s.n; i++) {
         const struct word *w = &a->s.w[i];
         const struct clause *k = asked_clause(a, i);
@@ -65,8 +69,9 @@ void asked_read_words(struct asked *a)
         if (i == a->file || aside || !k || HAS(a->joined, i))
             continue;
         /* "cancel the account" does not only leave its window */
-        bool topic = a->w[i].n && match_among(&a->w[i].w[0], &a->f->all->topic) >= 0.7F &&
+        bool topic = a->w[i].n && match_among(&a->w[i].w[0], &topic_words) >= 0.7F &&
                      !(k->known && w == k->all.w) && !words_is(k->all, 0, "cancel");
+        hard = hard && !(words_is(a->s, i, "mr|mrs|ms|dr") && i + 1 < a->s.n && !w->quoted);
         a->hard |= hard ? BIT(i) : 0;
         a->content |= hard || (a->w[i].n && !topic && !is_light(a, i, k)) ? BIT(i) : 0;
     }
@@ -197,7 +202,27 @@ static void cover_verbs(struct asked *a)
             (leaves && (words_is(a->s, i, "back") || fill_is_left(a, i))) ||
             (resets && words_is(a->s, i, "everything|all|put")))
             a->covered |= BIT(i);
+        /* "unlock it" in "Unlock the archive", "those two" */
+        bool topic = k && k->all.w == &a->s.w[i] && *a->button && !leaves && a->w[i].n &&
+                     text_choice(CLOSING "|" DELETES, a->w[i].w[0].text) < 0;
+        if ((topic && match_among(&a->w[i].w[0], &a->f->all->topic) >= 0.9F) ||
+            (a->ticks > 1 && match_number(a->s.w[i].text) == a->ticks && words_is(a->s, i - 1, "those|these|the")))
+            a->covered |= BIT(i);
     }
+}
+
+/* Covers the headers of a table that has a chosen row: "the red team". */
+static void cover_headers(struct asked *a)
+{
+    bool row = false;
+    for (int i = 0; i < a->form.n; i++) {
+        const struct form_line *l = &a->form.l[i];
+        row = row || (asked_new(a, i) &&
+                      (l->kind == LINE_ROW || (l->kind == LINE_TICK && l->of->kind == CANDIDATE_ROW)));
+    }
+    for (int i = 0; i < a->f->all->n && row; i++)
+        if (text_ends(a->f->all->c[i].e->role, "column header"))
+            a->covered |= asked_among(a, &a->f->all->c[i].words, 0.7F) & ~a->hard;
 }
 
 uint64_t asked_open(const struct asked *a)
@@ -210,6 +235,7 @@ void asked_cover(struct asked *a)
     count_lines(a);
     cover_lines(a);
     cover_verbs(a);
+    cover_headers(a);
 }
 
 bool asked_is_later(const struct asked *a, int i)

@@ -49,7 +49,7 @@ bool fill_is_left(const struct asked *a, int i)
 float fill_alike(const struct asked *a, int i, const struct match_words *w)
 {
     float least = a->w[i].n > 0;
-    if (HAS(a->typed, i) || i == a->file || fill_is_left(a, i) ||
+    if (HAS(a->typed, i) || i == a->file || words_is(a->s, i, "not|nothing") || fill_is_left(a, i) ||
         (words_is(a->s, i, "leave") && words_is(a->s, i + 1, PRONOUNS))) /* "leave it" is left as it is */
         return 0;
     for (int k = 0; k < a->w[i].n && least > 0; k++) {
@@ -60,14 +60,14 @@ float fill_alike(const struct asked *a, int i, const struct match_words *w)
 }
 
 /* Returns the bits of the task's words that are like those of a name; 0 unless it has all of them. */
-static uint64_t bits_of(const struct asked *a, const struct match_words *w)
+static uint64_t bits_of(const struct asked *a, const struct match_words *w, float least)
 {
     uint64_t bits = 0;
     for (int k = 0; k < w->n; k++) {
         struct match_words one = {.w = {w->w[k]}, .n = 1};
         uint64_t found = 0;
         for (int i = 0; i < a->s.n; i++)
-            found |= fill_alike(a, i, &one) >= 0.7F ? BIT(i) : 0;
+            found |= fill_alike(a, i, &one) >= least ? BIT(i) : 0;
         if (!found)
             return 0;
         bits |= found;
@@ -107,7 +107,7 @@ static struct name name_of(const struct asked *a, const struct form_line *l, int
     for (int i = 0; i < a->s.n && l->kind == LINE_ROW; i++)
         n.bits |= !match_is_filler(a->s.w[i].text) && fill_alike(a, i, &w) >= 0.9F ? BIT(i) : 0;
     if (l->kind != LINE_ROW)
-        n.bits = bits_of(a, &w);
+        n.bits = bits_of(a, &w, l->of && l->of->kind == CANDIDATE_ROW ? 0.9F : 0.7F); /* rows are data */
     n.words = l->kind == LINE_ROW ? __builtin_popcountll(n.bits) : n.bits ? w.n : 0;
     if (l->kind == LINE_TICK) /* values: now, other */
         n.value = strcmp(l->v[0].text, turns_off(a, n.bits) ? "no" : "yes") != 0;
@@ -134,11 +134,32 @@ static bool is_ambiguous(const struct asked *a, int line, int value)
 {
     const struct form *form = &a->form;
     struct match_words name = fill_words(form->l[line].name);
-    for (int i = 0; i < form->n && form->l[line].kind == LINE_LIST && !bits_of(a, &name); i++)
+    for (int i = 0; i < form->n && form->l[line].kind == LINE_LIST && !bits_of(a, &name, 0.7F); i++)
         for (int k = 0; k < form->l[i].n && form->l[i].kind == LINE_LIST && i != line; k++)
             if (!strcmp(form->l[i].v[k].text, form->l[line].v[value].text))
                 return true;
     return false;
+}
+
+/* Turns the other ticks of a list off after "only" at word i: "just ham and olives". */
+static void fill_others(struct asked *a, int i)
+{
+    int next = i + 1, by = -1;
+    while (next < a->s.n && match_is_filler(a->s.w[next].text))
+        next++;
+    for (int l = 0; l < a->form.n && next < a->s.n; l++)
+        if (a->form.l[l].kind == LINE_TICK && a->form.l[l].of->kind == CANDIDATE_ROW && HAS(a->named[l], next))
+            by = l;
+    for (int l = 0; l < a->form.n && by >= 0; l++) {
+        const struct form_line *o = &a->form.l[l];
+        if (o->kind != LINE_TICK || a->named[l] || o->of->e->parent != a->form.l[by].of->e->parent)
+            continue;
+        a->doubt = o->cut ? "the list has other rows" : a->doubt;
+        a->reply.value[l] = !strcmp(o->v[0].text, "yes");
+    }
+    for (int k = 0; k < a->s.n && by >= 0; k++)
+        if (k == i || (words_is(a->s, k, "others|other|rest|else|stuff|not|but|nothing") && k > next))
+            a->covered |= BIT(k);
 }
 
 /* Takes names of options, ticks, rows, pages and buttons of rows: those with more words first. */
@@ -173,6 +194,9 @@ static void fill_choices(struct asked *a)
         }
         used |= now;
     }
+    for (int i = 0; i < a->s.n; i++)
+        if (words_is(a->s, i, "only|just"))
+            fill_others(a, i);
     for (int i = 0; i < a->form.n; i++)
         if (a->reply.value[i] || a->form.l[i].kind == LINE_TICK)
             a->typed |= a->named[i];
@@ -187,6 +211,19 @@ static bool commits(const struct asked *a, int i, const char *name)
     return asked_commits(a, i, name) && k && words_is(k->all, 0, ORDERS);
 }
 
+/* Returns whether the task asks for something, and does not only state what is. */
+static bool asks(const struct asked *a)
+{
+    bool found = false;
+    for (int c = 0; c < a->clauses && !found; c++)
+        found = (a->k[c].known && !words_is(a->k[c].all, 0, "call|name|rename")) ||
+                words_is(a->k[c].all, 0, "have|get|bring|vote");
+    for (int i = 0; i < a->s.n && !found; i++)
+        found = words_is(a->s, i, "please|i'd|we'd|i'll|we'll|i'm|im|we're|i|we|me|us|my|our|must|should|" WANTS) ||
+                (words_is(a->s, i, "has|have") && words_is(a->s, i + 1, "to"));
+    return found;
+}
+
 /* Returns whether a button that the task does not name may end the form: OK, one that begins with a verb of
  * the task or has its meaning, or one that orders the wanted goods, but none that deletes, or opens a
  * dialog. */
@@ -196,13 +233,15 @@ static bool may_end(const struct asked *a, const char *name)
     if (!w.n || fill_has(name, DELETES "|and|or|without") || strstr(name, "...") ||
         strstr(name, "\xe2\x80\xa6"))
         return false;
-    bool may = text_choice(ENDINGS, w.w[0].text) >= 0, goods = text_choice(GOODS, w.w[0].text) >= 0;
+    bool may = text_choice(ENDINGS, w.w[0].text) >= 0, goods = fill_has(name, GOODS);
+    may = may || a->f->proposal || (asks(a) && !fill_has(name, SERIOUS));
     for (int i = 0; i < a->s.n && !may; i++) {
         const struct clause *k = asked_clause(a, i);
         bool verb = k && k->known && k->all.w == &a->s.w[i] && a->w[i].n;
         may = (verb && match_alike(a->w[i].w[0].text, w.w[0].text) >= 0.95F) || commits(a, i, name) ||
               (goods && ((words_is(a->s, i, WANTS) && words_is(a->s, i - 1, "i|we|he|she|they")) ||
-                         (words_is(a->s, i, "i'd|we'd") && words_is(a->s, i + 1, "like")) ||
+                         (words_is(a->s, i, "i'd|we'd") && words_is(a->s, i + 1, "like|love")) ||
+                         (words_is(a->s, i, "i'll|we'll") && words_is(a->s, i + 1, "have|take")) ||
                          (words_is(a->s, i - 1, "can|could") && words_is(a->s, i + 1, "get"))));
     }
     return may;
@@ -253,7 +292,10 @@ static int find_button(struct asked *a, const struct form_line *l, bool changed)
         other = i == a->s.n ? other : other ? -1 : k;
         end = fill_leaves(l->v[k].text) ? end : end ? -1 : k;
     }
+    bool only = a->form.n == 1 && end > 0; /* a question */
     end = other ? other : end;
+    if (!best.bits && only && !changed && end > 0 && !fill_has(l->v[end].text, DELETES) && (other || words_is(a->s, 0, "yes|yeah|yep")))
+        return end;
     if (best.bits)
         doubt_leaving(a, l->v[best.value].text, best.bits);
     for (int i = 0; i < a->s.n; i++) /* "I have booked a suite" */

@@ -48,6 +48,7 @@ static bool assign(struct asked *a, int line, int i, int to)
         return false;
     a->reply.value[line] = v;
     a->typed |= words;
+    a->covered |= words;
     return true;
 }
 
@@ -151,6 +152,7 @@ static void fill_by_kind(struct asked *a, int i, int to)
     bool address = strchr(text, '@'), number = isdigit((unsigned char)text[0]);
     bool follows = i && !a->s.w[i - 1].after && !words_is(a->s, i, DAYS);
     const char *any = address                                             ? "email|mail|e-mail"
+                      : number && to > i + 1 && isupper((unsigned char)*a->s.w[i + 1].text) ? "address|street"
                       : number                                            ? "phone|telephone|mobile"
                       : !follows                                          ? ""
                       : words_is(a->s, i - 1, "from")                     ? PLACES
@@ -175,7 +177,7 @@ static void fill_by_kind(struct asked *a, int i, int to)
         return;
     if (words_is(a->s, i - 1, ADDING) && to > i + 1 && fill_two(a, i, to))
         return;
-    if (!*any || (number && !address && digits < PHONE_DIGITS) || (!strcmp(any, NAMES) && fill_two(a, i, to)))
+    if (!*any || (number && !address && digits < PHONE_DIGITS && *any == 'p') || (!strcmp(any, NAMES) && fill_two(a, i, to)))
         return;
     for (int k = 0; k < a->form.n; k++)
         if (a->form.l[k].kind == LINE_FIELD && !a->reply.value[k] && fill_has(a->form.l[k].name, any))

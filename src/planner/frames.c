@@ -3,6 +3,7 @@
 
 #include "plain/resolve.h"
 #include "planner/lexicon.h"
+#include "planner/quantity.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -32,6 +33,40 @@ static bool read_number(const char *text, char out[MATCH_WORD])
            strspn(out, "0123456789.+-*/") == end;
 }
 
+/* Writes the keys of a sum that is told: "six notebooks at 3.75 apiece, how much is that?" */
+static bool sum_told(struct span s, char keys[SUM_KEYS])
+{
+    char number[2][MATCH_WORD], text[MATCH_WORD];
+    int n = 0, at[2] = {0, 0}, size;
+    bool asked = false, each = false, parts = false, minus = false, from = false, plus = false, people = false;
+    for (int i = 0; i < s.n; i += size ? size : 1) {
+        size = words_is(s, i, "one") ? 0 : quantity_number(s, i, text);
+        if (size && n == 2)
+            return false;
+        if (size) {
+            at[n] = i;
+            memcpy(number[n++], text, sizeof text);
+            people = people || (n == 1 && words_is(s, i + size, "of") && words_is(s, i + size + 1, "us|them"));
+            continue;
+        }
+        if (words_is(s, i, "percent|%|squared|square|root|power|twice|double|half|more|date|day") || strchr(s.w[i].text, '%'))
+            return false;
+        asked = asked || words_is(s, i, ASKS_TOLD);
+        each = each || (words_is(s, i, "apiece|each|per") && !parts);
+        parts = parts || words_is(s, i, "share|shared|sharing|split|divide|divided|among|between");
+        minus = minus || words_is(s, i, "away|spent|spend|subtract|deduct|left");
+        from = from || (n == 1 && words_is(s, i, "from"));
+        plus = plus || words_is(s, i, "altogether|together|total|sum|add");
+    }
+    bool swap = (minus && from) || (parts && people);
+    const char *sign = parts ? "/" : minus ? "-" : each ? "*" : plus ? "+" : "";
+    if (n != 2 || !asked || !*sign || (parts && minus) || at[0] == at[1] ||
+        (parts && !people && !(words_is(s, at[1] - 1, "among|between|by"))))
+        return false;
+    snprintf(keys, SUM_KEYS, "%s%s%s=", number[swap], sign, number[!swap]);
+    return true;
+}
+
 bool sum_read(struct span s, char keys[SUM_KEYS])
 {
     char number[MATCH_WORD], first[MATCH_WORD] = "";
@@ -51,7 +86,7 @@ bool sum_read(struct span s, char keys[SUM_KEYS])
         if (known || (!numbers && words_is(s, i, ASKS_SUM)))
             continue;
         if (!read_number(s.w[i].text, number) || (numbers && !sign))
-            return false;
+            return sum_told(s, keys);
         if (!numbers++ && sign) /* "subtract 15 from 40" */
             snprintf(first, sizeof first, "%s", number);
         else if (*first && numbers == 2)

@@ -26,6 +26,8 @@
     "calculate|compute|work|out|what|what's|whats|is|how|much|many|the|result|of|please|tell|me|do|i|get|"   \
     "if|equals|can|you|could|figure|give|makes|make"
 
+#define ASKS_TOLD "how|what|what's|whats|calculate|compute|figure|much"
+
 /* ---- verbs that begin a clause (clauses.c) ---- */
 
 #define VERBS_PRESS  "press|click|tap|hit|push|place"
@@ -109,6 +111,10 @@
 #define SHOWS   "show|use|enable|play|allow|print|display|activate|include|receive|add|send|in"
 #define WANTS   "want|wants|need|needs|would"
 #define GOODS   "order|buy|book|reserve|request|get"
+/* ... that are not pressed unless the task has their verb or a wish */
+#define SERIOUS                                                                                              \
+    "order|buy|purchase|pay|book|reserve|rent|hire|send|post|publish|sell|transfer|donate|upload|reject|"     \
+    "decline|block|install|uninstall|format|restart|log|merge|overwrite"
 #define ORDERS                                                                                               \
     "make|place|order|buy|purchase|book|reserve|request|submit|send|register|sign|join|enrol|subscribe"
 #define PRONOUNS "it|them|that|this|me|him|her|us|everything|things|as|alone"
@@ -128,7 +134,7 @@
 #define NAMES                                                                                                \
     "name|guest|customer|person|recipient|passenger|owner|author|contact|client|user|username|reader"
 #define PLACES  "city|town|place|from|origin|location"
-#define TARGETS "to|destination|city|town"
+#define TARGETS "to|destination|city|town|recipient|receiver"
 
 /* ---- words of one meaning, and those that name no thing (match.c) ---- */
 

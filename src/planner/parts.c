@@ -78,7 +78,7 @@ static bool read_scope(struct asked *a, int from, int to)
                  words_is(a->s, to - 1, "alone|unchanged|untouched"));
     uint64_t nots = negations(a, head, to), part = bits(from, to);
     bool denies = nots && !(nots & (nots - 1));
-    uint64_t no_names = nots | among(a, from, to, SCOPE_WORDS);
+    uint64_t no_names = nots | bits(from, head) | among(a, from, to, SCOPE_WORDS);
     if (same) /* "as it is" */
         no_names |= BIT(head) | among(a, from, to, "as|it|they|is|are|was|alone|unchanged|untouched");
     int line = denies != same ? named_line(a, a->content & part & ~no_names) : -1;
@@ -114,7 +114,10 @@ static void drop_statement(struct asked *a, int from, int to, uint64_t window)
     while (words_is(a->s, head, "and|but|so|well|yes|ok|okay|as|since|because|-") && head < to)
         head++;
     bool reason = among(a, from, head, "since|because") || words_is(a->s, to, "so");
-    bool self = words_is(a->s, head, SELF), said = words_is(a->s, head, "they|he|she");
+    bool self = words_is(a->s, head, SELF) &&
+                (words_is(a->s, head, "i|i'm|im|i've|i'll|we|we're|we've|we'll|nobody|today|tomorrow|there") ||
+                 !among(a, head, to, "is|are|was|be|has"));
+    bool said = words_is(a->s, head, "they|he|she");
     uint64_t part = bits(from, to), nots = negations(a, from, to);
     uint64_t hard = a->hard & ~nots & ~among(a, from, to, "but|while|when|until|yesterday|tomorrow");
     if ((!reason && !self && !said) || head == to || (part & (hard | a->covered | a->typed)) ||
@@ -122,6 +125,7 @@ static void drop_statement(struct asked *a, int from, int to, uint64_t window)
         (nots && (!(part & a->content & ~nots) || among(a, from, to, PRONOUNS "|anything|so|do|done"))))
         return;
     a->said = a->said || (said && (part & a->content));
+    a->aside = a->aside || (part & a->content);
     a->covered |= part;
     a->typed |= part;
 }
