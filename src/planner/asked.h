@@ -32,7 +32,7 @@ struct asked {
 
     /* of the lines that differ: */
     int values, ticks, presses;
-    bool entered, called, ticked, unticked;
+    bool rows, entered, called, ticked, unticked;
     const char *button; /* "": none */
 };
 

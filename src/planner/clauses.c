@@ -159,8 +159,11 @@ static bool is_explained(struct span s, int i)
     if (words_is(s, i, "but"))
         return i && !words_is(s, i - 1, "all|anything|nothing|everything|everyone|none|any") &&
                !words_is(s, i + 1, "only|if|when|not");
+    bool doubled = false; /* "I can't live without it" */
+    for (int k = i - 1; k >= 0 && !s.w[k].after; k--)
+        doubled = doubled || has_part(s, k, NEGATIONS "|no|never", true);
     if (words_is(s, i, "without"))
-        return i && !words_is(s, i - 1, "not|do");
+        return i && !doubled;
     if (words_is(s, i, "not") && s.w[i].text[0] == 'n' && from == i)
         return i && words_is(s, i + 1, "the");
     return states && (ends_in_not(s.w[i].text) || words_is(s, i, "not|while|when|until"));

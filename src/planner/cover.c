@@ -61,7 +61,8 @@ void asked_read_words(struct asked *a)
         const struct word *w = &a->s.w[i];
         const struct clause *k = asked_clause(a, i);
         bool hard = clause_is_hard(words_part(a->s, i, a->s.n), 0, first) || words_is(a->s, i, NUMBERS) ||
-                    clause_is_quantity(a->s, i);
+                    clause_is_quantity(a->s, i) ||
+                    (words_is(a->s, i, "out|off") && k && words_is(k->all, 0, "log|sign"));
         first = w->after && w->after != ',';
         aside = (aside && !a->s.w[i - 1].after) || clause_is_idiom(a->s, i); /* "never mind the ticket" */
         a->said = a->said || (aside && clause_is_idiom(a->s, i) && !clause_is_polite(a->s, i));
@@ -71,6 +72,8 @@ void asked_read_words(struct asked *a)
         /* "cancel the account" does not only leave its window */
         bool topic = a->w[i].n && match_among(&a->w[i].w[0], &topic_words) >= 0.7F &&
                      !(k->known && w == k->all.w) && !words_is(k->all, 0, "cancel");
+        hard = hard && !(words_is(a->s, i, "all|some|both|each|most") && words_is(a->s, i + 1, "of") &&
+                         words_is(a->s, i + 2, "it|that|them|us|this"));
         hard = hard && !(words_is(a->s, i, "mr|mrs|ms|dr") && i + 1 < a->s.n && !w->quoted);
         a->hard |= hard ? BIT(i) : 0;
         a->content |= hard || (a->w[i].n && !topic && !is_light(a, i, k)) ? BIT(i) : 0;
@@ -175,6 +178,7 @@ static void count_lines(struct asked *a)
         const struct form_value *v = asked_new(a, i);
         const struct candidate *c = l->kind == LINE_TICK ? l->of : v ? v->c : NULL;
         bool tick = v && (l->kind == LINE_TICK || (c && text_starts(c->e->role, "check menu")));
+        a->rows = a->rows || (v && l->kind == LINE_ROW);
         a->values += v && (tick || l->kind <= LINE_ROW);
         a->presses += v && l->kind >= LINE_TAB;
         a->ticks += tick;
@@ -195,10 +199,11 @@ static void cover_verbs(struct asked *a)
         const struct clause *k = asked_clause(a, i);
         bool state = words_is(a->s, i, STATES) && words_is(a->s, i - 1, SUBJECTS) &&
                      (!k || !k->known || k->all.w != &a->s.w[i]);
-        if (asked_commits(a, i, a->button) || (a->values && (words_is(a->s, i, SETS) || state)) ||
+        if (asked_commits(a, i, a->button) || (a->values && (words_is(a->s, i, SETS) || state) && !(a->rows && words_is(a->s, i, "print|play|view"))) ||
             (a->entered && words_is(a->s, i, ENTERS)) || (a->called && words_is(a->s, i, CALLS)) ||
             (a->ticked && words_is(a->s, i, TICKS)) || (a->unticked && words_is(a->s, i, UNTICKS)) ||
             (a->file >= 0 && words_is(a->s, i, SAVES)) || (a->ticks == 2 && words_is(a->s, i, "both")) ||
+            (a->values && words_is(a->s, i, "changed|moved|postponed") && words_is(a->s, i + 1, "to")) ||
             (leaves && (words_is(a->s, i, "back") || fill_is_left(a, i))) ||
             (resets && words_is(a->s, i, "everything|all|put")))
             a->covered |= BIT(i);

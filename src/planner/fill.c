@@ -104,6 +104,12 @@ static struct name name_of(const struct asked *a, const struct form_line *l, int
     struct name n = {.value = k};
     if (l->kind == LINE_TICK && w.n > 1 && text_choice(SHOWS, w.w[0].text) >= 0)
         memmove(w.w, w.w + 1, (size_t)--w.n * sizeof *w.w);
+    if (l->kind == LINE_TICK && fill_has(l->name, CONSENT)) /* "I agree" for "I have read the rules and agree" */
+        for (int i = 0; i < w.n; i++)
+            if (text_choice(CONSENT, w.w[i].text) >= 0) {
+                w.w[0] = w.w[i];
+                w.n = 1;
+            }
     for (int i = 0; i < a->s.n && l->kind == LINE_ROW; i++)
         n.bits |= !match_is_filler(a->s.w[i].text) && fill_alike(a, i, &w) >= 0.9F ? BIT(i) : 0;
     if (l->kind != LINE_ROW)
@@ -197,6 +203,13 @@ static void fill_choices(struct asked *a)
     for (int i = 0; i < a->s.n; i++)
         if (words_is(a->s, i, "only|just"))
             fill_others(a, i);
+    for (int i = 0; i < a->form.n; i++) /* two radio buttons */
+        for (int k = 0; k < i; k++) {
+            const struct form_line *l = &a->form.l[i], *o = &a->form.l[k];
+            if (l->kind == LINE_TICK && o->kind == LINE_TICK && l->of->kind == CANDIDATE_OPTION && o->of->kind == l->of->kind &&
+                a->named[i] && a->named[k] && l->of->e->parent == o->of->e->parent)
+                a->doubt = "two of these exclude each other";
+        }
     for (int i = 0; i < a->form.n; i++)
         if (a->reply.value[i] || a->form.l[i].kind == LINE_TICK)
             a->typed |= a->named[i];
@@ -318,6 +331,17 @@ static int find_item(const struct asked *a, const struct form_line *l)
     return n.two ? 0 : n.value;
 }
 
+/* Doubts plans for what is past: "I voted for it", "the project is done". */
+static void doubt_past(struct asked *a, bool values)
+{
+    for (int i = 0; i < a->s.n; i++) {
+        const char *text = a->s.w[i].text;
+        bool past = text_ends(text, "ed") && !text_ends(text, "eed") && words_is(a->s, i - 1, "i|we|he|she|they|have|has|i've|we've|already");
+        if ((past && !HAS(a->typed, i) && !words_is(a->s, i + 1, "to")) || (values && words_is(a->s, i, "done|finished")))
+            a->doubt = "the task may tell what was done";
+    }
+}
+
 bool asked_fill(struct asked *a)
 {
     bool changed = a->file >= 0, menu = changed; /* Save As is used */
@@ -338,5 +362,6 @@ bool asked_fill(struct asked *a)
             value[i] = find_button(a, l, changed);
         changed = changed || value[i];
     }
+    doubt_past(a, changed && !menu);
     return changed;
 }

@@ -41,8 +41,11 @@ static bool assign(struct asked *a, int line, int i, int to)
         (fill_has(name, "email|mail|e-mail") && !strchr(text, '@')))
         return false;
     uint64_t words = 0;
-    for (int k = i; k < to; k++)
+    for (int k = i; k < to; k++) {
         words |= BIT(k);
+        if (clause_is_negation(a->s, k))
+            return false;
+    }
     int v = words & ~a->typed ? form_part(&a->form.l[line], a->s, i, to) : 0;
     if (v <= 0 || (a->typed & words))
         return false;
@@ -151,6 +154,9 @@ static void fill_by_kind(struct asked *a, int i, int to)
     const char *text = a->s.w[i].text;
     bool address = strchr(text, '@'), number = isdigit((unsigned char)text[0]);
     bool follows = i && !a->s.w[i - 1].after && !words_is(a->s, i, DAYS);
+    const struct clause *clause = asked_clause(a, i);
+    if (!clause || (follows && words_is(clause->all, 0, "write|talk|speak|reply|listen") && words_is(a->s, i - 1, "to")))
+        return;
     const char *any = address                                             ? "email|mail|e-mail"
                       : number && to > i + 1 && isupper((unsigned char)*a->s.w[i + 1].text) ? "address|street"
                       : number                                            ? "phone|telephone|mobile"
@@ -190,6 +196,9 @@ static void fill_by_kind(struct asked *a, int i, int to)
 static void fill_after(struct asked *a, int i, int to)
 {
     int found = -1;
+    const struct clause *clause = asked_clause(a, i);
+    if (!clause || words_is(clause->all, 0, "write|talk|speak|reply|listen|mail|send"))
+        return;
     for (int k = 0; k < a->form.n && i && !a->s.w[i - 1].after; k++) {
         struct match_words all = match_words_of(a->form.l[k].name);
         if (a->form.l[k].kind == LINE_FIELD && !a->reply.value[k] && all.n > 1 &&
@@ -227,7 +236,7 @@ static void fill_date(struct asked *a)
     }
 }
 
-/* Assigns what a statement says of the thing that the only field is for: "my screen name shall be Ana". */
+/* Assigns what a statement says of the thing that the only field is for: "the passphrase is tulip-9". */
 static void fill_only(struct asked *a)
 {
     int only = -1, fields = 0;
@@ -239,18 +248,12 @@ static void fill_only(struct asked *a)
         return;
     struct match_words name = fill_words(a->form.l[only].name);
     for (int i = 1; i < a->s.n; i++) {
-        int head = i - 1 - words_is(a->s, i - 1, "shall|should|will|must"), from = head;
-        if (!words_is(a->s, i, "is|be|are") || head < 0 || a->w[head].n != 1 ||
-            match_head(a->w[head].w[0].text, &name) < 0.7F)
-            continue;
-        while (from && !a->s.w[from - 1].after && !words_is(a->s, from, "my|the|our"))
-            from--;
-        int to = value_end(a, i + 1);
-        if (!words_is(a->s, from, "my|the|our") || !assign(a, only, i + 1, to))
-            continue;
-        for (int k = from; k <= head; k++)
-            a->covered |= BIT(k);
-        return;
+        int head = i - 1 - words_is(a->s, i - 1, "shall|should|will|must");
+        if (words_is(a->s, i, "is|be|are") && head > 0 && words_is(a->s, head - 1, "my|the|our") &&
+            fill_alike(a, head, &name) >= 0.7F && assign(a, only, i + 1, value_end(a, i + 1))) {
+            a->covered |= BIT(head);
+            return;
+        }
     }
 }
 

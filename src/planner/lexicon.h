@@ -56,11 +56,11 @@
 #define LIGHT                                                                                                \
     "want|wants|need|needs|like|likes|prefer|prefers|get|gets|give|take|takes|make|makes|"                   \
     "use|uses|have|has|having|go|going|goes|come|comes|stay|staying|do|does|let|lets|got|been|"              \
-    "was|were|yes|ok|okay|sure|fine|well|thank|too|really|very|quite|perhaps|"                               \
+    "yes|ok|okay|sure|fine|well|thank|too|really|very|quite|perhaps|"                               \
     "maybe|ready|finished|done|right|thing|things|one|ones|kind|included|additional|additionally|"           \
     "hi|hello|hey|dear|i'm|i'd|i'll|we'd|we're|we'll|it's|that's|he|she|they|through|onto|along|around|"     \
     "i've|we've|who|am|being|down|today|then|thx|im|brr|oh|um|mine|yours|love|together|"           \
-    "brought|bring|had|she's|he's|they're|there's|who's|what's|did|still|already|actually|"          \
+    "brought|bring|she's|he's|they're|there's|who's|what's|still|already|actually|"          \
     "basically|probably|indeed|course|bit|lot|shall|may|might|must|same|stuff|way|lovely|"            \
     "kindly|gladly|happy|glad|lets|which|where|how|because|since|us|hers|ours|theirs|leaving|"      \
     "everybody|nice|nah|look|see"
@@ -86,7 +86,7 @@
 
 #define SETS                                                                                                 \
     "set|change|adjust|move|turn|switch|put|add|give|show|play|view|open|print|bump|raise|lower|increase|"   \
-    "decrease|reduce|become|changed|changes|move|pick|stay|staying|keep|brought|bring|make|sent|has"
+    "decrease|reduce|become|move|pick|stay|staying|keep|brought|bring|make|sent"
 #define ENTERS                                                                                               \
     "create|new|enter|register|fill|sign|log|number|address|complete|write|type|input|insert|jot|note|hand|"    \
     "assign|assigned|belongs"
@@ -108,6 +108,7 @@
     "cancel|close|help|no|discard|reset|defaults|back|quit|abort|later|more|about|options|stay|keep|leave"
 #define ENDINGS "ok|apply|save|done|submit"
 #define DELETES "delete|remove|erase|clear"
+#define CONSENT "agree|accept|consent|understand|understood"
 #define SHOWS   "show|use|enable|play|allow|print|display|activate|include|receive|add|send|in"
 #define WANTS   "want|wants|need|needs|would"
 #define GOODS   "order|buy|book|reserve|request|get"

@@ -170,18 +170,6 @@ float match_among(const struct match_word *w, const struct match_words *all)
     return best;
 }
 
-float match_head(const char *noun, const struct match_words *all)
-{
-    float best = 0;
-    for (int i = 0; i < all->n; i++) {
-        const char *other = all->w[i].text;
-        bool tail = strlen(noun) >= PREFIX && strlen(other) >= PREFIX && (text_ends(noun, other) || text_ends(other, noun));
-        float v = tail ? 0.7F : match_alike(noun, other);
-        best = v > best ? v : best;
-    }
-    return best;
-}
-
 bool match_within(const struct match_words *a, const struct match_words *b)
 {
     for (int i = 0; i < a->n; i++)

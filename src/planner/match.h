@@ -27,9 +27,6 @@ struct match_words match_words_of(const char *text);
  * is nearly as long or has six letters, 0.7 synonyms, 0 different. */
 float match_alike(const char *a, const char *b);
 
-/* Returns the best match of a noun, or of its end: a nickname is a name. */
-float match_head(const char *noun, const struct match_words *all);
-
 /* Returns the best match of a word among others.  Hard words match only by stem. */
 float match_among(const struct match_word *w, const struct match_words *all);
 

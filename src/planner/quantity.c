@@ -111,7 +111,8 @@ static int read_day_month(struct span s, int i, int *day, int *month)
         at += 1 + words_is(s, at + 1, "the");
         *day = read_day(s, at);
     }
-    return *day && *month ? at + 1 - i : 0;
+    static const int days[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    return *day && *month && *day <= days[*month - 1] ? at + 1 - i : 0;
 }
 
 int quantity_date(struct span s, int i, const char *like, char out[MATCH_WORD])
