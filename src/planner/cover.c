@@ -204,7 +204,7 @@ static void cover_verbs(struct asked *a)
             (a->ticked && words_is(a->s, i, TICKS)) || (a->unticked && words_is(a->s, i, UNTICKS)) ||
             (a->file >= 0 && words_is(a->s, i, SAVES)) || (a->ticks == 2 && words_is(a->s, i, "both")) ||
             (a->values && words_is(a->s, i, "changed|moved|postponed") && words_is(a->s, i + 1, "to")) ||
-            (leaves && (words_is(a->s, i, "back") || fill_is_left(a, i))) ||
+            (leaves && (words_is(a->s, i, "back|away") || fill_is_left(a, i))) ||
             (resets && words_is(a->s, i, "everything|all|put")))
             a->covered |= BIT(i);
         /* "unlock it" in "Unlock the archive", "those two" */

@@ -221,7 +221,8 @@ static void fill_choices(struct asked *a)
 static bool commits(const struct asked *a, int i, const char *name)
 {
     const struct clause *k = asked_clause(a, i);
-    return asked_commits(a, i, name) && k && words_is(k->all, 0, ORDERS);
+    bool cart = words_is(a->s, i - 2, "to|in|into") && words_is(a->s, i - 1, "the|my|our"); /* "to the order" */
+    return asked_commits(a, i, name) && k && words_is(k->all, 0, cart ? ORDERS "|add|put" : ORDERS);
 }
 
 /* Returns whether the task asks for something, and does not only state what is. */

@@ -105,7 +105,7 @@
 
 #define OFF "off|untick|uncheck|disable|deactivate|remove|drop|deselect|unselect"
 #define CLOSING                                                                                              \
-    "cancel|close|help|no|discard|reset|defaults|back|quit|abort|later|more|about|options|stay|keep|leave"
+    "cancel|close|help|no|not|skip|dismiss|discard|reset|defaults|back|quit|abort|later|more|about|options|stay|keep|leave"
 #define ENDINGS "ok|apply|save|done|submit"
 #define DELETES "delete|remove|erase|clear"
 #define CONSENT "agree|accept|consent|understand|understood"
@@ -142,7 +142,7 @@
 #define SYNONYMS                                                                                             \
     "delete|remove|erase|trash", "preferences|settings|options|configuration", "quit|exit",                  \
         "search|find|look", "large|big", "small|little", "colour|color", "picture|photo|image",              \
-        "ok|confirm|accept|done", "cancel|abort|dismiss", "order|buy|purchase", "send|submit",               \
+        "ok|confirm|accept|done", "cancel|abort|dismiss", "discard|throw", "order|buy|purchase", "send|submit",               \
         "email|mail|e-mail", "phone|telephone|mobile", "city|town", "quantity|amount|pieces",                \
         "copy|duplicate", "new|create", "help|manual", "font|typeface", "enlarge|magnify|zoom",              \
         "save|store", "show|display|view", "next|continue|proceed|forward", "previous|back", "gift|present", \
