@@ -71,15 +71,17 @@ const struct candidate *find_save_as(const struct frame *f)
 
 enum framed frame_save(struct frame *f)
 {
-    int at = file_word(f->p);
+    int at = file_word(f->p), clauses;
+    struct span folder = folder_name(f->p, &clauses);
     const struct candidate *field = NULL;
     for (int i = 0; i < f->all->n; i++)
         if (f->all->c[i].kind == CANDIDATE_FIELD &&
-            (resolve_same(f->all->c[i].name, "name") || resolve_same(f->all->c[i].name, "file name")))
+            (folder.n || resolve_same(f->all->c[i].name, "name") || resolve_same(f->all->c[i].name, "file name")))
             field = field ? &f->all->c[f->all->n] : &f->all->c[i];
-    if (at < 0 || !field || field == &f->all->c[f->all->n])
+    if ((at < 0 && !folder.n) || !field || field == &f->all->c[f->all->n])
         return frame_unsure(f, "the window '%.60s' has no field for a file name", f->all->title);
-    enum framed done = frame_enter(f, field, f->p->clauses.words.w[at].text, 1);
+    autofree char *name = folder.n ? words_text(folder) : xstrdup(f->p->clauses.words.w[at].text);
+    enum framed done = frame_enter(f, field, name, 1);
     if (done == FRAME_DONE)
         done = frame_key(f, "enter"); /* the list of completions may cover the button */
     f->out->at.pressed = true;

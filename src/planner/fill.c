@@ -238,6 +238,19 @@ static bool asks(const struct asked *a)
     return found;
 }
 
+/* Returns whether the task only names what is wanted: "a suite with breakfast please". */
+static bool is_fragment(const struct asked *a)
+{
+    for (int c = 0; c < a->clauses; c++)
+        if (a->k[c].known || words_is(a->k[c].all, 0, STATES))
+            return false;
+    for (int i = 0; i < a->s.n; i++)
+        if (words_is(a->s, i, BE "|be|been|has|had|" DO "|" SUBJECTS "|it|this|that|there|let|get|give|bring|take|come|" WANTS "|" STATES "|my") &&
+            !(words_is(a->s, i, "to|my") && i && !words_is(a->s, i, "i")))
+            return false;
+    return true;
+}
+
 /* Returns whether a button that the task does not name may end the form: OK, one that begins with a verb of
  * the task or has its meaning, or one that orders the wanted goods, but none that deletes, or opens a
  * dialog. */
@@ -248,7 +261,7 @@ static bool may_end(const struct asked *a, const char *name)
         strstr(name, "\xe2\x80\xa6"))
         return false;
     bool may = text_choice(ENDINGS, w.w[0].text) >= 0, goods = fill_has(name, GOODS);
-    may = may || a->f->proposal || (asks(a) && !fill_has(name, SERIOUS));
+    may = may || a->f->proposal || (asks(a) && !fill_has(name, SERIOUS)) || (goods && is_fragment(a));
     for (int i = 0; i < a->s.n && !may; i++) {
         const struct clause *k = asked_clause(a, i);
         bool verb = k && k->known && k->all.w == &a->s.w[i] && a->w[i].n;

@@ -118,6 +118,56 @@ enum framed frame_sum(struct frame *f)
     return FRAME_DONE;
 }
 
+/* ---- new folders ---------------------------------------------------------------------------------------- */
+
+#define FOLDER "folder|directory"
+#define MAKING "make|create|new|add|a|an|the|another|empty|i|i'd|we|me|us|would|like|want|need|here|in|" FOLDER
+
+struct span folder_name(const struct planner *p, int *clauses)
+{
+    struct span none = {.n = 0}, all = {p->clauses.words.w, p->clauses.words.n};
+    const struct clause *k = &p->clauses.c[p->at.clause];
+    if (p->at.clause >= p->clauses.n || p->clauses.nots)
+        return none;
+    bool folder = false, makes = false;
+    int i = (int)(k->all.w - all.w), from = i, to;
+    for (; i < all.n && words_is(all, i, MAKING) && !(folder && isupper((unsigned char)*all.w[i].text)); i++) {
+        folder = folder || words_is(all, i, FOLDER);
+        makes = makes || words_is(all, i, "make|create|new|add");
+    }
+    i += words_is(all, i, "called|named|titled|name") ? 1 : words_is(all, i, "call|name") && words_is(all, i + 1, "it") ? 2 : 0;
+    bool marked = i > from && words_is(all, i - 1, "called|named|titled|it|name");
+    if (!folder || !makes || i >= all.n || (!marked && !clause_is_hard(all, i, false)))
+        return none;
+    for (to = i + 1; to < all.n && !all.w[i].quoted && !all.w[to - 1].after && !words_is(all, to, "in|here|and|then|please|for|to|with");)
+        to++;
+    int end = to;
+    while (words_is(all, end, "in|here|please|for|me"))
+        end++;
+    for (*clauses = 0; p->at.clause + *clauses < p->clauses.n;) {
+        const struct clause *c = &p->clauses.c[p->at.clause + *clauses];
+        if (c->all.w - all.w >= end)
+            break;
+        ++*clauses;
+        if (c->all.w + c->all.n - all.w > end) /* other words */
+            return none;
+    }
+    return words_part(all, i, to);
+}
+
+/* The key that makes a folder in file managers, whose menus tell their items only when they are open. */
+enum framed frame_folder(struct frame *f)
+{
+    int clauses;
+    if (!text_ends(f->all->title, "Thunar") && !text_ends(f->all->title, "File Manager") &&
+        !text_ends(f->all->title, "Nemo") && !text_ends(f->all->title, "Caja"))
+        return FRAME_NONE;
+    if (!folder_name(f->p, &clauses).n || f->p->at.clause + clauses < f->p->clauses.n)
+        return FRAME_NONE;
+    f->out->at.pressed = true;
+    return frame_key(f, "ctrl+shift+n") == FRAME_DONE ? FRAME_OPENS : FRAME_UNSURE;
+}
+
 /* ---- closing ------------------------------------------------------------------------------------------- */
 
 /* Returns the only element of a window that shows a message: OK, or Close; NULL: it has others. */
