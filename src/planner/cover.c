@@ -197,9 +197,10 @@ static void cover_verbs(struct asked *a)
     bool leaves = fill_leaves(a->button), resets = fill_has(a->button, "reset|defaults");
     for (int i = 0; i < a->s.n; i++) {
         const struct clause *k = asked_clause(a, i);
+        bool noun = i && !a->s.w[i - 1].after && words_is(a->s, i - 1, "a|an|the|my|with|of"); /* "a view" */
         bool state = words_is(a->s, i, STATES) && words_is(a->s, i - 1, SUBJECTS) &&
                      (!k || !k->known || k->all.w != &a->s.w[i]);
-        if (asked_commits(a, i, a->button) || (a->values && (words_is(a->s, i, SETS) || state) && !(a->rows && words_is(a->s, i, "print|play|view"))) ||
+        if (asked_commits(a, i, a->button) || (a->values && ((words_is(a->s, i, SETS) && !noun) || state) && !(a->rows && words_is(a->s, i, "print|play|view"))) ||
             (a->entered && words_is(a->s, i, ENTERS)) || (a->called && words_is(a->s, i, CALLS)) ||
             (a->ticked && words_is(a->s, i, TICKS)) || (a->unticked && words_is(a->s, i, UNTICKS)) ||
             (a->file >= 0 && words_is(a->s, i, SAVES)) || (a->ticks == 2 && words_is(a->s, i, "both")) ||

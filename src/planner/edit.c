@@ -157,6 +157,8 @@ static enum framed extend(struct frame *f, struct span s, const char *old)
         return add_line(f, s, old);
     while (to > 1 && words_is(s, to - 1, "the|at|to|on|very|its"))
         to--;
+    if (!words_is(s, to, "at|to|on")) /* "before the end" */
+        return FRAME_NONE;
     for (; from < to && words_is(s, from, "the|a|line|text|words|word|new"); from++)
         line = line || words_is(s, from, "line");
     if (from == to || (!line && (to - from > 1 || !s.w[from].quoted)))
@@ -203,7 +205,8 @@ static struct span find_text(const struct planner *p, const struct clause *k, bo
             return none;
     bool quoted = s.w[from].quoted, plain = words_is(s, 0, "write|type|jot") || marked || to < s.n;
     bool hard = words_is(s, 0, "enter|input") && clause_is_hard(s, from, false) && from + 1 == to;
-    *described = !quoted && ((!marked && words_is(s, from, "a|an|the|my|your|some|our")) ||
+    int end = find(s, from, ENDS); /* "at the end of the letter" */
+    *described = !quoted && ((end < to && words_is(s, end - 1, "the|very")) || (!marked && words_is(s, from, "a|an|the|my|your|some|our")) ||
                              words_is(s, from, DANGLING) || (!plain && !hard));
     return words_part(s, from, to);
 }

@@ -244,8 +244,11 @@ static bool is_fragment(const struct asked *a)
     for (int c = 0; c < a->clauses; c++)
         if (a->k[c].known || words_is(a->k[c].all, 0, STATES))
             return false;
+    for (int l = 0; l < a->form.n; l++) /* "from Bern", without the other town */
+        if (a->form.l[l].kind == LINE_FIELD && !a->reply.value[l] && !strcmp(a->form.l[l].v[0].text, "\"\""))
+            return false;
     for (int i = 0; i < a->s.n; i++)
-        if (words_is(a->s, i, BE "|be|been|has|had|" DO "|" SUBJECTS "|it|this|that|there|let|get|give|bring|take|come|" WANTS "|" STATES "|my") &&
+        if (words_is(a->s, i, BE "|be|been|has|had|" DO "|" SUBJECTS "|it|this|that|there|too|enough|less|let|get|give|bring|take|come|" WANTS "|" STATES "|my") &&
             !(words_is(a->s, i, "to|my") && i && !words_is(a->s, i, "i")))
             return false;
     return true;
@@ -350,6 +353,8 @@ static void doubt_past(struct asked *a, bool values)
 {
     for (int i = 0; i < a->s.n; i++) {
         const char *text = a->s.w[i].text;
+        if (values && fill_has(text, CONSENT) && words_is(a->s, i - 1, "they|he|she|who|nobody|everybody"))
+            a->doubt = "the task tells what others think";
         bool past = text_ends(text, "ed") && !text_ends(text, "eed") && words_is(a->s, i - 1, "i|we|he|she|they|have|has|i've|we've|already");
         if ((past && !HAS(a->typed, i) && !words_is(a->s, i + 1, "to")) || (values && words_is(a->s, i, "done|finished")))
             a->doubt = "the task may tell what was done";

@@ -49,7 +49,8 @@ static bool sum_told(struct span s, char keys[SUM_KEYS])
             people = people || (n == 1 && words_is(s, i + size, "of") && words_is(s, i + size + 1, "us|them"));
             continue;
         }
-        if (words_is(s, i, "percent|%|squared|square|root|power|twice|double|half|more|date|day") || strchr(s.w[i].text, '%'))
+        if (words_is(s, i, "one|percent|squared|square|root|power|twice|double|half|more|date|day|time|hours|old") ||
+            strpbrk(s.w[i].text, "%0123456789"))
             return false;
         asked = asked || words_is(s, i, ASKS_TOLD);
         each = each || (words_is(s, i, "apiece|each|per") && !parts);
@@ -137,9 +138,9 @@ struct span folder_name(const struct planner *p, int *clauses)
     }
     i += words_is(all, i, "called|named|titled|name") ? 1 : words_is(all, i, "call|name") && words_is(all, i + 1, "it") ? 2 : 0;
     bool marked = i > from && words_is(all, i - 1, "called|named|titled|it|name");
-    if (!folder || !makes || i >= all.n || (!marked && !clause_is_hard(all, i, false)))
+    if (!folder || !makes || i >= all.n || match_is_filler(all.w[i].text) || words_is(all, i, "after|inside") || (!marked && !clause_is_hard(all, i, false)))
         return none;
-    for (to = i + 1; to < all.n && !all.w[i].quoted && !all.w[to - 1].after && !words_is(all, to, "in|here|and|then|please|for|to|with");)
+    for (to = i + 1; to < all.n && !all.w[i].quoted && !all.w[to - 1].after && !words_is(all, to, "in|here|and|then|please|for|to|with|inside|after|under|at|on|of|from|by");)
         to++;
     int end = to;
     while (words_is(all, end, "in|here|please|for|me"))

@@ -61,9 +61,9 @@
     "hi|hello|hey|dear|i'm|i'd|i'll|we'd|we're|we'll|it's|that's|he|she|they|through|onto|along|around|"     \
     "i've|we've|who|am|being|down|today|then|thx|im|brr|oh|um|mine|yours|love|together|"           \
     "brought|bring|she's|he's|they're|there's|who's|what's|still|already|actually|"          \
-    "basically|probably|indeed|course|bit|lot|shall|may|might|must|same|stuff|way|lovely|"            \
-    "kindly|gladly|happy|glad|lets|which|where|how|because|since|us|hers|ours|theirs|leaving|"      \
-    "everybody|nice|nah|look|see"
+    "basically|probably|indeed|course|bit|lot|shall|may|might|must|same|stuff|way|"            \
+    "kindly|gladly|lets|which|where|how|because|since|us|hers|ours|theirs|leaving|"      \
+    "everybody|nah|look|see"
 /* ... after a pronoun, in statements of people about themselves */
 #define STATES                                                                                               \
     "work|works|working|live|lives|living|travel|travels|travelling|traveling|speak|speaks|speaking|"        \
