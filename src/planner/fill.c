@@ -355,6 +355,8 @@ static void doubt_past(struct asked *a, bool values)
         const char *text = a->s.w[i].text;
         if (values && fill_has(text, CONSENT) && words_is(a->s, i - 1, "they|he|she|who|nobody|everybody"))
             a->doubt = "the task tells what others think";
+        if (words_is(a->s, i, "say|says|said|think|thinks|told") && words_is(a->s, i - 1, "they|he|she"))
+            a->doubt = "the task tells what others think";
         bool past = text_ends(text, "ed") && !text_ends(text, "eed") && words_is(a->s, i - 1, "i|we|he|she|they|have|has|i've|we've|already");
         if ((past && !HAS(a->typed, i) && !words_is(a->s, i + 1, "to")) || (values && words_is(a->s, i, "done|finished")))
             a->doubt = "the task may tell what was done";
