@@ -144,6 +144,8 @@ static void cover_lines(struct asked *a)
                 a->covered |= asked_among(a, &name, 0.1F) & parts_of(a) & ~a->hard;
             continue;
         }
+        if (l->kind == LINE_FIELD && differs && a->rules) /* the typed words alone: "Main Street into the street" */
+            have.n = 0;
         if (l->kind <= LINE_TICK)
             match_split(l->name, false, &have);
         if (v->c)

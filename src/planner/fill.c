@@ -248,7 +248,7 @@ static bool is_fragment(const struct asked *a)
         if (a->form.l[l].kind == LINE_FIELD && !a->reply.value[l] && !strcmp(a->form.l[l].v[0].text, "\"\""))
             return false;
     for (int i = 0; i < a->s.n; i++)
-        if (words_is(a->s, i, BE "|be|been|has|had|" DO "|" SUBJECTS "|it|this|that|there|too|enough|less|let|get|give|bring|take|come|" WANTS "|" STATES "|my") &&
+        if (words_is(a->s, i, BE "|be|been|has|had|" DO "|" SUBJECTS "|it|this|that|there|too|enough|less|stay|let|get|give|bring|take|come|" WANTS "|" STATES "|my") &&
             !(words_is(a->s, i, "to|my") && i && !words_is(a->s, i, "i")))
             return false;
     return true;

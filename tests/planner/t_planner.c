@@ -310,6 +310,7 @@ static const struct {
     {IN(secret), "the passphrase is tulip-9, unlock it please", "1. enter \"tulip-9\" into \"Password:\"  2. press \"OK\""},
     {IN(secret), "the passphrase is not tulip-9", "unsure"},
     {IN(secret), "my user name is jonas and my password tulip-9", "unsure"},
+    {IN(secret), "put 10 Downing Street in the street field", "unsure"},
     {IN(secret), "lock it, the passphrase is tulip-9", "unsure"},
     /* wishes without a verb */
     {IN(paper), "I voted for portrait", "unsure"},
