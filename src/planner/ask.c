@@ -261,21 +261,57 @@ static enum framed write_lines(struct asked *a)
     return decide(a);
 }
 
-/* Gives the first word of a number or a time in words its digits; the others count for nothing. */
+/* Gives words [i, to) the meaning of a text: their first one has it, the others count for nothing. */
+static void join_words(struct asked *a, int i, int to, const char *text)
+{
+    a->w[i] = match_words_of(text);
+    match_split(text, false, &a->all);
+    for (int k = i + 1; k < to; k++) {
+        a->w[k].n = 0;
+        a->joined |= BIT(k);
+    }
+}
+
+static bool is_in_names(const struct asked *a, const char *word)
+{
+    for (int i = 0; i < a->f->all->n; i++)
+        if (fill_has(a->f->all->c[i].name, word))
+            return true;
+    return false;
+}
+
+/* Reads "every month" as monthly and "an hour" as 60 minutes, in windows that have no such words. */
+static void read_units(struct asked *a)
+{
+    static const struct {
+        const char *unit, *units, *often, *length;
+    } units[] = {{"day", "day|days", "daily", NULL},
+                 {"week", "week|weeks", "weekly", "7 nights"},
+                 {"month", "month|months", "monthly", NULL},
+                 {"year", "year|years", "yearly", "12 months"},
+                 {"hour", "hour|hours", "hourly", "60 minutes"}};
+    for (int i = 0; i + 1 < a->s.n; i++)
+        for (size_t u = 0; u < sizeof units / sizeof *units; u++) {
+            bool once = words_is(a->s, i, "once") && words_is(a->s, i + 1, "a|every|per") &&
+                        words_is(a->s, i + 2, units[u].unit);
+            bool often = once || (words_is(a->s, i, "every|each") && words_is(a->s, i + 1, units[u].unit));
+            bool length = words_is(a->s, i, "a|an|one") && words_is(a->s, i + 1, units[u].unit) &&
+                          units[u].length && !words_is(a->s, i - 1, "once|twice|times|per");
+            if ((often || length) && !is_in_names(a, units[u].units))
+                join_words(a, i, i + 2 + once, often ? units[u].often : units[u].length);
+        }
+}
+
+/* Reads numbers and times of several words. */
 static void read_quantities(struct asked *a)
 {
     char text[MATCH_WORD];
+    read_units(a);
     for (int i = 0, n; i < a->s.n; i += n ? n : 1) {
         n = quantity_time(a->s, i, text);
         n = n ? n : quantity_number(a->s, i, text);
-        if (n < 2)
-            continue;
-        a->w[i] = match_words_of(text);
-        match_split(text, false, &a->all);
-        for (int k = i + 1; k < i + n; k++) {
-            a->w[k].n = 0;
-            a->joined |= BIT(k);
-        }
+        if (n > 1 && !HAS(a->joined, i) && !HAS(a->joined, i + 1))
+            join_words(a, i, i + n, text);
     }
 }
 

@@ -159,6 +159,10 @@ static bool is_explained(struct span s, int i)
     if (words_is(s, i, "but"))
         return i && !words_is(s, i - 1, "all|anything|nothing|everything|everyone|none|any") &&
                !words_is(s, i + 1, "only|if|when|not");
+    if (words_is(s, i, "rather"))
+        return words_is(s, i - 1, "i'd|we'd|would");
+    if (words_is(s, i, "not") && words_is(s, i + 1, "now|today|yet") && (i + 2 == s.n || s.w[i + 1].after))
+        return true; /* the name of a button */
     bool doubled = false; /* "I can't live without it" */
     for (int k = i - 1; k >= 0 && !s.w[k].after; k--)
         doubled = doubled || has_part(s, k, NEGATIONS "|no|never", true);

@@ -207,6 +207,8 @@ static void cover_verbs(struct asked *a)
             (a->ticked && words_is(a->s, i, TICKS)) || (a->unticked && words_is(a->s, i, UNTICKS)) ||
             (a->file >= 0 && words_is(a->s, i, SAVES)) || (a->ticks == 2 && words_is(a->s, i, "both")) ||
             (a->values && words_is(a->s, i, "changed|moved|postponed") && words_is(a->s, i + 1, "to")) ||
+            (a->ticks && words_is(a->s, i, "some") && HAS(a->covered, i + 1)) || words_is(a->s, i, "rather") ||
+            (leaves && i == 0 && a->s.w[0].after && words_is(a->s, 0, "no|nope|nah")) ||
             (leaves && (words_is(a->s, i, "back|away") || fill_is_left(a, i))) ||
             (resets && words_is(a->s, i, "everything|all|put")))
             a->covered |= BIT(i);

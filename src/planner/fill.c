@@ -49,7 +49,8 @@ bool fill_is_left(const struct asked *a, int i)
 float fill_alike(const struct asked *a, int i, const struct match_words *w)
 {
     float least = a->w[i].n > 0;
-    if (HAS(a->typed, i) || i == a->file || words_is(a->s, i, "not|nothing") || fill_is_left(a, i) ||
+    bool denies = words_is(a->s, i, "not|nothing") && !words_is(a->s, i + 1, "now|today|yet");
+    if (HAS(a->typed, i) || i == a->file || denies || fill_is_left(a, i) ||
         (words_is(a->s, i, "leave") && words_is(a->s, i + 1, PRONOUNS))) /* "leave it" is left as it is */
         return 0;
     for (int k = 0; k < a->w[i].n && least > 0; k++) {
@@ -264,7 +265,8 @@ static bool may_end(const struct asked *a, const char *name)
         strstr(name, "\xe2\x80\xa6"))
         return false;
     bool may = text_choice(ENDINGS, w.w[0].text) >= 0, goods = fill_has(name, GOODS);
-    may = may || a->f->proposal || (asks(a) && !fill_has(name, SERIOUS)) || (goods && is_fragment(a));
+    may = may || a->f->proposal || (asks(a) && !fill_has(name, SERIOUS)) ||
+          (is_fragment(a) && (goods || !fill_has(name, SERIOUS)));
     for (int i = 0; i < a->s.n && !may; i++) {
         const struct clause *k = asked_clause(a, i);
         bool verb = k && k->known && k->all.w == &a->s.w[i] && a->w[i].n;

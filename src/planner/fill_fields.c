@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PHONE_DIGITS = 5 /* at least: "for 4" gives none */, NUMBER_WORDS = 6 };
+enum { PHONE_DIGITS = 5 /* at least: "for 4" gives none */, NUMBER_WORDS = 6, ALONE_WORDS = 3 };
 
 /* A word with a capital inside a sentence, a digit or quotation marks, or one that follows "named". */
 static bool is_value_word(const struct asked *a, int i)
@@ -49,6 +49,9 @@ static bool assign(struct asked *a, int line, int i, int to)
     int v = words & ~a->typed ? form_part(&a->form.l[line], a->s, i, to) : 0;
     if (v <= 0 || (a->typed & words))
         return false;
+    size_t n = strlen(text);
+    if (!strcmp(a->form.l[line].of->e->role, "password text") && strchr("!?", text[n - 1]) && !a->s.w[to - 1].quoted)
+        a->doubt = "the last sign may be of the sentence";
     a->reply.value[line] = v;
     a->typed |= words;
     a->covered |= words;
@@ -86,11 +89,19 @@ static bool is_in_name(const struct asked *a, int i, enum line_kind last, int ex
     return in;
 }
 
+/* Returns whether word i is the beginning of a name before a number: "temp 37.2". */
+static bool is_short(const struct asked *a, int i, const char *name)
+{
+    return i + 1 < a->s.n && isdigit((unsigned char)*a->s.w[i + 1].text) && a->w[i].n == 1 &&
+           strlen(a->w[i].w[0].text) >= 3 && text_starts(name, a->w[i].w[0].text);
+}
+
 /* Assigns the words after the name of a field, or a number before it. */
 static void fill_line(struct asked *a, int line)
 {
     autofree char *bare = xstrdup(a->form.l[line].name); /* without "(kg)" */
     char *unit = strchr(bare, '(');
+    struct match_words units = match_words_of(unit ? unit : "");
     if (unit && unit > bare)
         *unit = 0;
     struct match_words name = fill_words(bare);
@@ -99,14 +110,23 @@ static void fill_line(struct asked *a, int line)
         int at = i, joint = 0;
         for (int k = 0; k < name.n && at < a->s.n && k == at - i; k++) {
             struct match_words one = {.w = {name.w[k]}, .n = 1};
-            at += fill_alike(a, at, &one) >= 0.7F;
+            at += fill_alike(a, at, &one) >= 0.7F || is_short(a, at, name.w[k].text);
         }
-        if (at - i != name.n || !name.n)
+        bool numbered = at - i == 1 && name.n == 2 && text_choice("number|no|id|code", name.w[1].text) >= 0 &&
+                        at < a->s.n && isdigit((unsigned char)*a->s.w[at].text); /* "book 30118-44" */
+        bool of_unit = unit && at == i && fill_alike(a, i, &units) >= 0.7F;
+        bool people = at == i && fill_has(bare, "guests|people|persons|adults") && words_is(a->s, i, "of") &&
+                      words_is(a->s, i + 1, "us"); /* "four of us" */
+        if ((at - i != name.n && !numbered && !of_unit && !people) || !name.n)
             continue;
+        if (people)
+            a->covered |= BIT(i);
         for (int k = i > NUMBER_WORDS ? i - NUMBER_WORDS : 0; k < i; k++)
             if (quantity_number(a->s, k, number) == i - k && strcmp(number, "1") != 0 && assign(a, line, k, i))
                 return;
-        while (at < a->s.n && words_is(a->s, at, JOINTS "|the|a|my|his|her") && !is_recipient(a, at))
+        if (of_unit || people)
+            continue;
+        while (at < a->s.n && words_is(a->s, at, JOINTS "|it's|that's|the|a|my|his|her") && !is_recipient(a, at))
             joint = ++at;
         int to = value_end(a, at);
         if (to == at && !joint && at < a->s.n && fill_has(a->form.l[line].name, NAMES "|password") &&
@@ -164,10 +184,10 @@ static void fill_by_kind(struct asked *a, int i, int to)
                       : words_is(a->s, i - 1, "from")                     ? PLACES
                       : words_is(a->s, i - 1, "to|towards|until")         ? TARGETS
                       : words_is(a->s, i - 1, NAMING)                     ? NAMES
-                      : words_is(a->s, i - 1, "is|am|i'm") && words_is(a->s, i - 2, "this|here|i|") &&
-                              to > i + 1
+                      : to > i + 1 && (words_is(a->s, i - 1, "i'm|im|register|enrol|enroll") ||
+                                       (words_is(a->s, i - 1, "is|am") && words_is(a->s, i - 2, "this|here|i")))
                           ? NAMES
-                      : words_is(a->s, i - 1, "up|him|her") && to > i + 1 ? NAMES
+                      : words_is(a->s, i - 1, "up|him|her|me") && to > i + 1 ? NAMES
                                                                           : "";
     int found = -1, digits = 0, fields = 0, only = 0;
     for (int w = i; w < to; w++)
@@ -236,6 +256,15 @@ static void fill_date(struct asked *a)
     }
 }
 
+static bool is_of_button(const struct asked *a, int i)
+{
+    struct match_words word = match_words_of(a->s.w[i].text);
+    for (int c = 0; c < a->f->all->n; c++)
+        if (a->f->all->c[c].kind != CANDIDATE_FIELD && match_among(&word.w[0], &a->f->all->c[c].words) > 0)
+            return true;
+    return !word.n || words_is(a->s, i, LIGHT "|" NEGATIONS "|" QUANTITIES "|bye|hello|help|stop");
+}
+
 /* Assigns what a statement says of the thing that the only field is for: "the passphrase is tulip-9". */
 static void fill_only(struct asked *a)
 {
@@ -245,6 +274,12 @@ static void fill_only(struct asked *a)
         only = a->form.l[k].kind == LINE_FIELD ? k : only;
     }
     if (only < 0 || fields != 1 || a->reply.value[only])
+        return;
+    bool alone = a->clauses == 1 && a->s.n <= ALONE_WORDS && isupper((unsigned char)*a->s.w[0].text) && !a->k[0].known;
+    for (int i = 0; i < a->s.n && alone; i++) /* "Maribor" */
+        alone = isupper((unsigned char)*a->s.w[i].text) && !is_in_name(a, i, LINE_BUTTON, -1) && !a->s.w[i].after &&
+                !match_is_filler(a->s.w[i].text) && !is_of_button(a, i);
+    if (alone && assign(a, only, 0, a->s.n))
         return;
     struct match_words name = fill_words(a->form.l[only].name);
     for (int i = 1; i < a->s.n; i++) {

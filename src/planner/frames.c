@@ -84,7 +84,7 @@ bool sum_read(struct span s, char keys[SUM_KEYS])
             joint = numbers ? "by|with" : operations[k].joint;
             known = true;
         }
-        if (known || (!numbers && words_is(s, i, ASKS_SUM)))
+        if (known || (!numbers && words_is(s, i, ASKS_SUM)) || words_is(s, i, "please|thanks"))
             continue;
         if (!read_number(s.w[i].text, number) || (numbers && !sign))
             return sum_told(s, keys);

@@ -24,7 +24,7 @@
 /* before and in a sum (frames.c) */
 #define ASKS_SUM                                                                                             \
     "calculate|compute|work|out|what|what's|whats|is|how|much|many|the|result|of|please|tell|me|do|i|get|"   \
-    "if|equals|can|you|could|figure|give|makes|make"
+    "if|equals|can|you|could|figure|give|makes|make|need|want|i'd|like|thanks"
 
 #define ASKS_TOLD "how|what|what's|whats|calculate|compute|figure|much"
 
@@ -89,10 +89,10 @@
     "decrease|reduce|become|move|pick|stay|staying|keep|brought|bring|make|sent"
 #define ENTERS                                                                                               \
     "create|new|enter|register|fill|sign|log|number|address|complete|write|type|input|insert|jot|note|hand|"    \
-    "assign|assigned|belongs"
+    "assign|assigned|reassign|belongs"
 #define CALLS   "name|call" /* ... a field for a name */
 #define TICKS   "include|enable|tick|check|activate|including"
-#define UNTICKS "take|off|remove|drop|untick|uncheck|disable|deactivate|deselect"
+#define UNTICKS "unsubscribe|take|off|remove|drop|untick|uncheck|disable|deactivate|deselect"
 #define SAVES                                                                                                \
     "save|store|keep|file|copy|name|named|call|called|under|as|document|text|note|changes|put|what's"
 /* a pressed button covers the verbs that are in a group with a word of its name */
@@ -103,7 +103,7 @@
 
 /* ---- buttons and ticks (fill.c) ---- */
 
-#define OFF "off|untick|uncheck|disable|deactivate|remove|drop|deselect|unselect"
+#define OFF "off|unsubscribe|untick|uncheck|disable|deactivate|remove|drop|deselect|unselect"
 #define CLOSING                                                                                              \
     "cancel|close|help|no|not|skip|dismiss|discard|reset|defaults|back|quit|abort|later|more|about|options|stay|keep|leave"
 #define ENDINGS "ok|apply|save|done|submit"
@@ -133,7 +133,7 @@
     "monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|may|june|july|"   \
     "august|september|october|november|december|christmas|easter"
 #define NAMES                                                                                                \
-    "name|guest|customer|person|recipient|passenger|owner|author|contact|client|user|username|reader"
+    "name|nickname|alias|guest|customer|person|recipient|passenger|owner|author|contact|client|user|username|reader"
 #define PLACES  "city|town|place|from|origin|location"
 #define TARGETS "to|destination|city|town|recipient|receiver"
 

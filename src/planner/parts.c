@@ -76,13 +76,16 @@ static bool read_scope(struct asked *a, int from, int to)
     bool same = words_is(a->s, head, "leave|keep") &&
                 ((words_is(a->s, to - 3, "as") && words_is(a->s, to - 1, "is|are|was")) ||
                  words_is(a->s, to - 1, "alone|unchanged|untouched"));
+    bool keeps = words_is(a->s, head, "keep") && !same; /* ... a tick that is on */
+    same = same || keeps;
     uint64_t nots = negations(a, head, to), part = bits(from, to);
     bool denies = nots && !(nots & (nots - 1));
     uint64_t no_names = nots | bits(from, head) | among(a, from, to, SCOPE_WORDS);
     if (same) /* "as it is" */
         no_names |= BIT(head) | among(a, from, to, "as|it|they|is|are|was|alone|unchanged|untouched");
     int line = denies != same ? named_line(a, a->content & part & ~no_names) : -1;
-    if (line < 0 || !(a->content & part & ~no_names) || (denies && a->form.l[line].kind == LINE_LIST) ||
+    if (line < 0 || !(a->content & part & ~no_names) ||
+        (keeps && (a->form.l[line].kind != LINE_TICK || strcmp(a->form.l[line].v[0].text, "yes") != 0)) || (denies && a->form.l[line].kind == LINE_LIST) ||
         (denies && a->form.l[line].kind == LINE_FIELD && strcmp(a->form.l[line].v[0].text, "\"\"") != 0))
         return false;
     if (denies && a->form.l[line].kind == LINE_TICK && !strcmp(a->form.l[line].v[0].text, "yes"))

@@ -280,7 +280,7 @@ static struct element enrol[] = {
 };
 static struct element secret[] = {
     WINDOW("Unlock the archive"),
-    {.role = "entry", .name = "Password:", .states = FIELD, AT(10), .parent = 0},
+    {.role = "password text", .name = "Password:", .states = FIELD, AT(10), .parent = 0},
     BUTTON("OK", 40),
     BUTTON("Cancel", 70),
 };
