@@ -200,6 +200,19 @@ static enum framed name_open(struct asked *a)
     return frame_unsure(a->f, "%s", b.data);
 }
 
+/* Returns whether an open word names a thing that the window lacks: "a suite with a sea view".  Then nothing
+ * is proposed. */
+static bool lacks_thing(const struct asked *a)
+{
+    uint64_t open = asked_open(a);
+    for (int i = 1; i < a->s.n; i++)
+        for (int k = i - 1; k >= 0 && k >= i - 2 && HAS(open, i) && !a->s.w[k].after; k--)
+            if (words_is(a->s, k, "a|an|the|my|your|our|his|her|with|as") ||
+                (k == i - 1 && words_is(a->s, k, "choose|tick|select|pick|untick|check")))
+                return true;
+    return false;
+}
+
 static enum framed decide(struct asked *a)
 {
     struct plan *out = a->f->out;
@@ -220,10 +233,11 @@ static enum framed decide(struct asked *a)
     if (!a->rules && asked_cover_gains(a, has_menus(a), &e))
         return frame_unsure(a->f, e.kind ? "the model failed: %s" : "'%.0s' has too many words", e.text);
     bool later = goes_on(a), leaves = fill_leaves(a->button) && !a->values;
-    out->sure = out->sure && a->least >= P_LEAST && out->steps.n && (leaves || !(a->said || (a->aside && !a->values))) && !a->doubt;
+    out->sure = out->sure && a->least >= P_LEAST && out->steps.n &&
+                (leaves || !(a->said || (a->aside && !a->values))) && !a->doubt;
     if (!later && asked_open(a)) {
         name_open(a);
-        if (!a->f->proposal)
+        if (!a->f->proposal || (a->rules && lacks_thing(a)))
             return FRAME_UNSURE;
         out->sure = false;
     }
@@ -310,7 +324,7 @@ static void read_quantities(struct asked *a)
     for (int i = 0, n; i < a->s.n; i += n ? n : 1) {
         n = quantity_time(a->s, i, text);
         n = n ? n : quantity_number(a->s, i, text);
-        if (n > 1 && !HAS(a->joined, i) && !HAS(a->joined, i + 1))
+        if (n > 1 && !(a->joined >> i & 3))
             join_words(a, i, i + n, text);
     }
 }

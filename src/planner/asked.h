@@ -21,7 +21,7 @@ struct asked {
     uint64_t content;       /* bits of the words that must be covered */
     uint64_t hard;          /* ... literally */
     uint64_t covered;
-    uint64_t joined; /* words of a number after its first one */
+    uint64_t joined;            /* words of a number after its first one */
     uint64_t typed;             /* words that are values of fields */
     uint64_t named[FORM_LINES]; /* words that name the value of a line, by rules; also the value now */
     float least;                /* smallest probability of a line that differs */

@@ -142,8 +142,9 @@ bool clause_is_idiom(struct span s, int i)
 
 bool clause_is_polite(struct span s, int i)
 {
-    return words_is(s, i, "if") && (words_is(s, i + 1, "possible") ||
-                                    (words_is(s, i + 1, "you") && words_is(s, i + 2, "could|would|please|can")));
+    return words_is(s, i, "if") &&
+           (words_is(s, i + 1, "possible") ||
+            (words_is(s, i + 1, "you") && words_is(s, i + 2, "could|would|please|can")));
 }
 
 /* Returns whether parts.c may explain a negation: "without X", one inside a statement ("I don't want X"), or
@@ -151,7 +152,8 @@ bool clause_is_polite(struct span s, int i)
 static bool is_explained(struct span s, int i)
 {
     int from = i;
-    while (from && !s.w[from - 1].after && !sentence_sign(&s.w[from - 1]) && !words_is(s, from, "but|because|so"))
+    while (from && !s.w[from - 1].after && !sentence_sign(&s.w[from - 1]) &&
+           !words_is(s, from, "but|because|so"))
         from--;
     while (from < i && words_is(s, from, "and|but|so|because|since|well|yes"))
         from++;
@@ -162,7 +164,7 @@ static bool is_explained(struct span s, int i)
     if (words_is(s, i, "rather"))
         return words_is(s, i - 1, "i'd|we'd|would");
     if (words_is(s, i, "not") && words_is(s, i + 1, "now|today|yet") && (i + 2 == s.n || s.w[i + 1].after))
-        return true; /* the name of a button */
+        return true;      /* the name of a button */
     bool doubled = false; /* "I can't live without it" */
     for (int k = i - 1; k >= 0 && !s.w[k].after; k--)
         doubled = doubled || has_part(s, k, NEGATIONS "|no|never", true);

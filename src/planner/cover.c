@@ -144,7 +144,8 @@ static void cover_lines(struct asked *a)
                 a->covered |= asked_among(a, &name, 0.1F) & parts_of(a) & ~a->hard;
             continue;
         }
-        if (l->kind == LINE_FIELD && differs && a->rules) /* the typed words alone: "Main Street into the street" */
+        if (l->kind == LINE_FIELD && differs &&
+            a->rules) /* the typed words alone: "Main Street into the street" */
             have.n = 0;
         if (l->kind <= LINE_TICK)
             match_split(l->name, false, &have);
@@ -202,12 +203,14 @@ static void cover_verbs(struct asked *a)
         bool noun = i && !a->s.w[i - 1].after && words_is(a->s, i - 1, "a|an|the|my|with|of"); /* "a view" */
         bool state = words_is(a->s, i, STATES) && words_is(a->s, i - 1, SUBJECTS) &&
                      (!k || !k->known || k->all.w != &a->s.w[i]);
-        if (asked_commits(a, i, a->button) || (a->values && ((words_is(a->s, i, SETS) && !noun) || state) && !(a->rows && words_is(a->s, i, "print|play|view"))) ||
+        if (asked_commits(a, i, a->button) ||
+            (a->values && ((words_is(a->s, i, SETS) && !noun) || state) &&
+             !(a->rows && words_is(a->s, i, "print|play|view"))) ||
             (a->entered && words_is(a->s, i, ENTERS)) || (a->called && words_is(a->s, i, CALLS)) ||
             (a->ticked && words_is(a->s, i, TICKS)) || (a->unticked && words_is(a->s, i, UNTICKS)) ||
             (a->file >= 0 && words_is(a->s, i, SAVES)) || (a->ticks == 2 && words_is(a->s, i, "both")) ||
             (a->values && words_is(a->s, i, "changed|moved|postponed") && words_is(a->s, i + 1, "to")) ||
-            (a->ticks && words_is(a->s, i, "some") && HAS(a->covered, i + 1)) || words_is(a->s, i, "rather") ||
+            (a->ticks && words_is(a->s, i, "some") && a->covered >> i & 2) || words_is(a->s, i, "rather") ||
             (leaves && i == 0 && a->s.w[0].after && words_is(a->s, 0, "no|nope|nah")) ||
             (leaves && (words_is(a->s, i, "back|away") || fill_is_left(a, i))) ||
             (resets && words_is(a->s, i, "everything|all|put")))
@@ -216,7 +219,8 @@ static void cover_verbs(struct asked *a)
         bool topic = k && k->all.w == &a->s.w[i] && *a->button && !leaves && a->w[i].n &&
                      text_choice(CLOSING "|" DELETES, a->w[i].w[0].text) < 0;
         if ((topic && match_among(&a->w[i].w[0], &a->f->all->topic) >= 0.9F) ||
-            (a->ticks > 1 && match_number(a->s.w[i].text) == a->ticks && words_is(a->s, i - 1, "those|these|the")))
+            (a->ticks > 1 && match_number(a->s.w[i].text) == a->ticks &&
+             words_is(a->s, i - 1, "those|these|the")))
             a->covered |= BIT(i);
     }
 }

@@ -75,8 +75,8 @@ enum framed frame_save(struct frame *f)
     struct span folder = folder_name(f->p, &clauses);
     const struct candidate *field = NULL;
     for (int i = 0; i < f->all->n; i++)
-        if (f->all->c[i].kind == CANDIDATE_FIELD &&
-            (folder.n || resolve_same(f->all->c[i].name, "name") || resolve_same(f->all->c[i].name, "file name")))
+        if (f->all->c[i].kind == CANDIDATE_FIELD && (folder.n || resolve_same(f->all->c[i].name, "name") ||
+                                                     resolve_same(f->all->c[i].name, "file name")))
             field = field ? &f->all->c[f->all->n] : &f->all->c[i];
     if ((at < 0 && !folder.n) || !field || field == &f->all->c[f->all->n])
         return frame_unsure(f, "the window '%.60s' has no field for a file name", f->all->title);
@@ -111,7 +111,8 @@ static enum framed clear(struct frame *f, struct span s)
 {
     if (!words_is(s, 0, "delete|clear|erase|remove|empty|wipe") ||
         (find(s, 1, WHOLE) == s.n && find(s, 1, "text|contents|content") == s.n) ||
-        !are(s, 1, s.n, WHOLE "|the|my|this|text|contents|content|of|in|document|note|it|there|here|that's|is|file"))
+        !are(s, 1, s.n,
+             WHOLE "|the|my|this|text|contents|content|of|in|document|note|it|there|here|that's|is|file"))
         return FRAME_NONE;
     return frame_key(f, "ctrl+a") == FRAME_DONE ? frame_key(f, "delete") : FRAME_UNSURE;
 }
@@ -186,7 +187,9 @@ static struct span find_text(const struct planner *p, const struct clause *k, bo
             return none;
         from++;
     }
-    while (words_is(s, from, "down|in") || (words_is(s, from, "just|only") && from + 1 < s.n && s.w[from + 1].quoted) || (words_is(s, from, "the|this") && words_is(s, from + 1, NOUNS)))
+    while (words_is(s, from, "down|in") ||
+           (words_is(s, from, "just|only") && from + 1 < s.n && s.w[from + 1].quoted) ||
+           (words_is(s, from, "the|this") && words_is(s, from + 1, NOUNS)))
         from++;
     if (from + 1 < s.n && words_is(s, from, "text|words|word|line|sentence|number") &&
         (s.w[from + 1].quoted || words_is(s, from - 1, "the"))) {
@@ -206,7 +209,8 @@ static struct span find_text(const struct planner *p, const struct clause *k, bo
     bool quoted = s.w[from].quoted, plain = words_is(s, 0, "write|type|jot") || marked || to < s.n;
     bool hard = words_is(s, 0, "enter|input") && clause_is_hard(s, from, false) && from + 1 == to;
     int end = find(s, from, ENDS); /* "at the end of the letter" */
-    *described = !quoted && ((end < to && words_is(s, end - 1, "the|very")) || (!marked && words_is(s, from, "a|an|the|my|your|some|our")) ||
+    *described = !quoted && ((end < to && words_is(s, end - 1, "the|very")) ||
+                             (!marked && words_is(s, from, "a|an|the|my|your|some|our")) ||
                              words_is(s, from, DANGLING) || (!plain && !hard));
     return words_part(s, from, to);
 }

@@ -105,7 +105,8 @@ static struct name name_of(const struct asked *a, const struct form_line *l, int
     struct name n = {.value = k};
     if (l->kind == LINE_TICK && w.n > 1 && text_choice(SHOWS, w.w[0].text) >= 0)
         memmove(w.w, w.w + 1, (size_t)--w.n * sizeof *w.w);
-    if (l->kind == LINE_TICK && fill_has(l->name, CONSENT)) /* "I agree" for "I have read the rules and agree" */
+    if (l->kind == LINE_TICK &&
+        fill_has(l->name, CONSENT)) /* "I agree" for "I have read the rules and agree" */
         for (int i = 0; i < w.n; i++)
             if (text_choice(CONSENT, w.w[i].text) >= 0) {
                 w.w[0] = w.w[i];
@@ -155,7 +156,8 @@ static void fill_others(struct asked *a, int i)
     while (next < a->s.n && match_is_filler(a->s.w[next].text))
         next++;
     for (int l = 0; l < a->form.n && next < a->s.n; l++)
-        if (a->form.l[l].kind == LINE_TICK && a->form.l[l].of->kind == CANDIDATE_ROW && HAS(a->named[l], next))
+        if (a->form.l[l].kind == LINE_TICK && a->form.l[l].of->kind == CANDIDATE_ROW &&
+            HAS(a->named[l], next))
             by = l;
     for (int l = 0; l < a->form.n && by >= 0; l++) {
         const struct form_line *o = &a->form.l[l];
@@ -207,8 +209,9 @@ static void fill_choices(struct asked *a)
     for (int i = 0; i < a->form.n; i++) /* two radio buttons */
         for (int k = 0; k < i; k++) {
             const struct form_line *l = &a->form.l[i], *o = &a->form.l[k];
-            if (l->kind == LINE_TICK && o->kind == LINE_TICK && l->of->kind == CANDIDATE_OPTION && o->of->kind == l->of->kind &&
-                a->named[i] && a->named[k] && l->of->e->parent == o->of->e->parent)
+            if (l->kind == LINE_TICK && o->kind == LINE_TICK && l->of->kind == CANDIDATE_OPTION &&
+                o->of->kind == l->of->kind && a->named[i] && a->named[k] &&
+                l->of->e->parent == o->of->e->parent)
                 a->doubt = "two of these exclude each other";
         }
     for (int i = 0; i < a->form.n; i++)
@@ -222,11 +225,12 @@ static void fill_choices(struct asked *a)
 static bool commits(const struct asked *a, int i, const char *name)
 {
     const struct clause *k = asked_clause(a, i);
-    bool cart = words_is(a->s, i - 2, "to|in|into") && words_is(a->s, i - 1, "the|my|our"); /* "to the order" */
+    bool cart =
+        words_is(a->s, i - 2, "to|in|into") && words_is(a->s, i - 1, "the|my|our"); /* "to the order" */
     return asked_commits(a, i, name) && k && words_is(k->all, 0, cart ? ORDERS "|add|put" : ORDERS);
 }
 
-/* Returns whether the task asks for something, and does not only state what is. */
+/* Returns whether the task asks for something, and is not only a statement. */
 static bool asks(const struct asked *a)
 {
     bool found = false;
@@ -234,12 +238,13 @@ static bool asks(const struct asked *a)
         found = (a->k[c].known && !words_is(a->k[c].all, 0, "call|name|rename")) ||
                 words_is(a->k[c].all, 0, "have|get|bring|vote");
     for (int i = 0; i < a->s.n && !found; i++)
-        found = words_is(a->s, i, "please|i'd|we'd|i'll|we'll|i'm|im|we're|i|we|me|us|my|our|must|should|" WANTS) ||
+        found = words_is(a->s, i,
+                         "please|i'd|we'd|i'll|we'll|i'm|im|we're|i|we|me|us|my|our|must|should|" WANTS) ||
                 (words_is(a->s, i, "has|have") && words_is(a->s, i + 1, "to"));
     return found;
 }
 
-/* Returns whether the task only names what is wanted: "a suite with breakfast please". */
+/* Returns whether the task only names the wanted things: "a suite with breakfast please". */
 static bool is_fragment(const struct asked *a)
 {
     for (int c = 0; c < a->clauses; c++)
@@ -249,7 +254,10 @@ static bool is_fragment(const struct asked *a)
         if (a->form.l[l].kind == LINE_FIELD && !a->reply.value[l] && !strcmp(a->form.l[l].v[0].text, "\"\""))
             return false;
     for (int i = 0; i < a->s.n; i++)
-        if (words_is(a->s, i, BE "|be|been|has|had|" DO "|" SUBJECTS "|it|this|that|there|too|enough|less|stay|let|get|give|bring|take|come|" WANTS "|" STATES "|my") &&
+        if (words_is(a->s, i,
+                     BE "|be|been|has|had|" DO "|" SUBJECTS
+                        "|it|this|that|there|too|enough|less|stay|let|get|give|bring|take|come|" WANTS
+                        "|" STATES "|my") &&
             !(words_is(a->s, i, "to|my") && i && !words_is(a->s, i, "i")))
             return false;
     return true;
@@ -326,7 +334,8 @@ static int find_button(struct asked *a, const struct form_line *l, bool changed)
     }
     bool only = a->form.n == 1 && end > 0; /* a question */
     end = other ? other : end;
-    if (!best.bits && only && !changed && end > 0 && !fill_has(l->v[end].text, DELETES) && (other || words_is(a->s, 0, "yes|yeah|yep")))
+    if (!best.bits && only && !changed && end > 0 && !fill_has(l->v[end].text, DELETES) &&
+        (other || words_is(a->s, 0, "yes|yeah|yep")))
         return end;
     if (best.bits)
         doubt_leaving(a, l->v[best.value].text, best.bits);
@@ -350,18 +359,20 @@ static int find_item(const struct asked *a, const struct form_line *l)
     return n.two ? 0 : n.value;
 }
 
-/* Doubts plans for what is past: "I voted for it", "the project is done". */
+/* Doubts plans for the past: "I voted for it", "the project is done". */
 static void doubt_past(struct asked *a, bool values)
 {
     for (int i = 0; i < a->s.n; i++) {
         const char *text = a->s.w[i].text;
         if (values && fill_has(text, CONSENT) && words_is(a->s, i - 1, "they|he|she|who|nobody|everybody"))
-            a->doubt = "the task tells what others think";
+            a->doubt = "the task may be the opinion of others";
         if (words_is(a->s, i, "say|says|said|think|thinks|told") && words_is(a->s, i - 1, "they|he|she"))
-            a->doubt = "the task tells what others think";
-        bool past = text_ends(text, "ed") && !text_ends(text, "eed") && words_is(a->s, i - 1, "i|we|he|she|they|have|has|i've|we've|already");
-        if ((past && !HAS(a->typed, i) && !words_is(a->s, i + 1, "to")) || (values && words_is(a->s, i, "done|finished")))
-            a->doubt = "the task may tell what was done";
+            a->doubt = "the task may be the opinion of others";
+        bool past = text_ends(text, "ed") && !text_ends(text, "eed") &&
+                    words_is(a->s, i - 1, "i|we|he|she|they|have|has|i've|we've|already");
+        if ((past && !HAS(a->typed, i) && !words_is(a->s, i + 1, "to")) ||
+            (values && words_is(a->s, i, "done|finished")))
+            a->doubt = "the task may describe the past";
     }
 }
 

@@ -50,7 +50,8 @@ static bool assign(struct asked *a, int line, int i, int to)
     if (v <= 0 || (a->typed & words))
         return false;
     size_t n = strlen(text);
-    if (!strcmp(a->form.l[line].of->e->role, "password text") && strchr("!?", text[n - 1]) && !a->s.w[to - 1].quoted)
+    if (!strcmp(a->form.l[line].of->e->role, "password text") && strchr("!?", text[n - 1]) &&
+        !a->s.w[to - 1].quoted)
         a->doubt = "the last sign may be of the sentence";
     a->reply.value[line] = v;
     a->typed |= words;
@@ -122,11 +123,13 @@ static void fill_line(struct asked *a, int line)
         if (people)
             a->covered |= BIT(i);
         for (int k = i > NUMBER_WORDS ? i - NUMBER_WORDS : 0; k < i; k++)
-            if (quantity_number(a->s, k, number) == i - k && strcmp(number, "1") != 0 && assign(a, line, k, i))
+            if (quantity_number(a->s, k, number) == i - k && strcmp(number, "1") != 0 &&
+                assign(a, line, k, i))
                 return;
         if (of_unit || people)
             continue;
-        while (at < a->s.n && words_is(a->s, at, JOINTS "|it's|that's|the|a|my|his|her") && !is_recipient(a, at))
+        while (at < a->s.n && words_is(a->s, at, JOINTS "|it's|that's|the|a|my|his|her") &&
+               !is_recipient(a, at))
             joint = ++at;
         int to = value_end(a, at);
         if (to == at && !joint && at < a->s.n && fill_has(a->form.l[line].name, NAMES "|password") &&
@@ -175,20 +178,22 @@ static void fill_by_kind(struct asked *a, int i, int to)
     bool address = strchr(text, '@'), number = isdigit((unsigned char)text[0]);
     bool follows = i && !a->s.w[i - 1].after && !words_is(a->s, i, DAYS);
     const struct clause *clause = asked_clause(a, i);
-    if (!clause || (follows && words_is(clause->all, 0, "write|talk|speak|reply|listen") && words_is(a->s, i - 1, "to")))
+    if (!clause ||
+        (follows && words_is(clause->all, 0, "write|talk|speak|reply|listen") && words_is(a->s, i - 1, "to")))
         return;
-    const char *any = address                                             ? "email|mail|e-mail"
-                      : number && to > i + 1 && isupper((unsigned char)*a->s.w[i + 1].text) ? "address|street"
-                      : number                                            ? "phone|telephone|mobile"
-                      : !follows                                          ? ""
-                      : words_is(a->s, i - 1, "from")                     ? PLACES
-                      : words_is(a->s, i - 1, "to|towards|until")         ? TARGETS
-                      : words_is(a->s, i - 1, NAMING)                     ? NAMES
-                      : to > i + 1 && (words_is(a->s, i - 1, "i'm|im|register|enrol|enroll") ||
-                                       (words_is(a->s, i - 1, "is|am") && words_is(a->s, i - 2, "this|here|i")))
-                          ? NAMES
-                      : words_is(a->s, i - 1, "up|him|her|me") && to > i + 1 ? NAMES
-                                                                          : "";
+    const char *any =
+        address                                                               ? "email|mail|e-mail"
+        : number && to > i + 1 && isupper((unsigned char)*a->s.w[i + 1].text) ? "address|street"
+        : number                                                              ? "phone|telephone|mobile"
+        : !follows                                                            ? ""
+        : words_is(a->s, i - 1, "from")                                       ? PLACES
+        : words_is(a->s, i - 1, "to|towards|until")                           ? TARGETS
+        : words_is(a->s, i - 1, NAMING)                                       ? NAMES
+        : to > i + 1 && (words_is(a->s, i - 1, "i'm|im|register|enrol|enroll") ||
+                         (words_is(a->s, i - 1, "is|am") && words_is(a->s, i - 2, "this|here|i")))
+            ? NAMES
+        : words_is(a->s, i - 1, "up|him|her|me") && to > i + 1 ? NAMES
+                                                               : "";
     int found = -1, digits = 0, fields = 0, only = 0;
     for (int w = i; w < to; w++)
         for (const char *at = a->s.w[w].text; *at; at++)
@@ -203,7 +208,8 @@ static void fill_by_kind(struct asked *a, int i, int to)
         return;
     if (words_is(a->s, i - 1, ADDING) && to > i + 1 && fill_two(a, i, to))
         return;
-    if (!*any || (number && !address && digits < PHONE_DIGITS && *any == 'p') || (!strcmp(any, NAMES) && fill_two(a, i, to)))
+    if (!*any || (number && !address && digits < PHONE_DIGITS && *any == 'p') ||
+        (!strcmp(any, NAMES) && fill_two(a, i, to)))
         return;
     for (int k = 0; k < a->form.n; k++)
         if (a->form.l[k].kind == LINE_FIELD && !a->reply.value[k] && fill_has(a->form.l[k].name, any))
@@ -265,7 +271,7 @@ static bool is_of_button(const struct asked *a, int i)
     return !word.n || words_is(a->s, i, LIGHT "|" NEGATIONS "|" QUANTITIES "|bye|hello|help|stop");
 }
 
-/* Assigns what a statement says of the thing that the only field is for: "the passphrase is tulip-9". */
+/* Assigns the value in a statement about the only field: "the passphrase is tulip-9". */
 static void fill_only(struct asked *a)
 {
     int only = -1, fields = 0;
@@ -275,10 +281,11 @@ static void fill_only(struct asked *a)
     }
     if (only < 0 || fields != 1 || a->reply.value[only])
         return;
-    bool alone = a->clauses == 1 && a->s.n <= ALONE_WORDS && isupper((unsigned char)*a->s.w[0].text) && !a->k[0].known;
+    bool alone =
+        a->clauses == 1 && a->s.n <= ALONE_WORDS && isupper((unsigned char)*a->s.w[0].text) && !a->k[0].known;
     for (int i = 0; i < a->s.n && alone; i++) /* "Maribor" */
-        alone = isupper((unsigned char)*a->s.w[i].text) && !is_in_name(a, i, LINE_BUTTON, -1) && !a->s.w[i].after &&
-                !match_is_filler(a->s.w[i].text) && !is_of_button(a, i);
+        alone = isupper((unsigned char)*a->s.w[i].text) && !is_in_name(a, i, LINE_BUTTON, -1) &&
+                !a->s.w[i].after && !match_is_filler(a->s.w[i].text) && !is_of_button(a, i);
     if (alone && assign(a, only, 0, a->s.n))
         return;
     struct match_words name = fill_words(a->form.l[only].name);

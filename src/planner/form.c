@@ -4,8 +4,8 @@
 #include "atspi/roles.h"
 #include "base/utf8.h"
 #include "plain/resolve.h"
-#include "planner/quantity.h"
 #include "planner/planner_impl.h"
+#include "planner/quantity.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -33,12 +33,13 @@ static bool read_number(const char *text, char out[MATCH_WORD])
            strspn(out, "0123456789.+-*/") == end;
 }
 
-/* Writes the keys of a sum that is told: "six notebooks at 3.75 apiece, how much is that?" */
+/* Writes the keys of a sum in other words: "six notebooks at 3.75 apiece, how much is that?" */
 static bool sum_told(struct span s, char keys[SUM_KEYS])
 {
     char number[2][MATCH_WORD], text[MATCH_WORD];
     int n = 0, at[2] = {0, 0}, size;
-    bool asked = false, each = false, parts = false, minus = false, from = false, plus = false, people = false;
+    bool asked = false, each = false, parts = false, minus = false, from = false, plus = false,
+         people = false;
     for (int i = 0; i < s.n; i += size ? size : 1) {
         size = words_is(s, i, "one") ? 0 : quantity_number(s, i, text);
         if (size && n == 2)
@@ -46,10 +47,13 @@ static bool sum_told(struct span s, char keys[SUM_KEYS])
         if (size) {
             at[n] = i;
             memcpy(number[n++], text, sizeof text);
-            people = people || (n == 1 && words_is(s, i + size, "of") && words_is(s, i + size + 1, "us|them"));
+            people =
+                people || (n == 1 && words_is(s, i + size, "of") && words_is(s, i + size + 1, "us|them"));
             continue;
         }
-        if (words_is(s, i, "one|percent|squared|square|root|power|twice|double|half|more|date|day|time|hours|old") ||
+        if (words_is(
+                s, i,
+                "one|percent|squared|square|root|power|twice|double|half|more|date|day|time|hours|old") ||
             strpbrk(s.w[i].text, "%0123456789"))
             return false;
         asked = asked || words_is(s, i, ASKS_TOLD);
@@ -122,7 +126,8 @@ enum framed frame_sum(struct frame *f)
 /* ---- new folders ---------------------------------------------------------------------------------------- */
 
 #define FOLDER "folder|directory"
-#define MAKING "make|create|new|add|a|an|the|another|empty|i|i'd|we|me|us|would|like|want|need|here|in|" FOLDER
+#define MAKING                                                                                               \
+    "make|create|new|add|a|an|the|another|empty|i|i'd|we|me|us|would|like|want|need|here|in|" FOLDER
 
 struct span folder_name(const struct planner *p, int *clauses)
 {
@@ -132,15 +137,21 @@ struct span folder_name(const struct planner *p, int *clauses)
         return none;
     bool folder = false, makes = false;
     int i = (int)(k->all.w - all.w), from = i, to;
-    for (; i < all.n && words_is(all, i, MAKING) && !(folder && isupper((unsigned char)*all.w[i].text)); i++) {
+    for (; i < all.n && words_is(all, i, MAKING) && !(folder && isupper((unsigned char)*all.w[i].text));
+         i++) {
         folder = folder || words_is(all, i, FOLDER);
         makes = makes || words_is(all, i, "make|create|new|add");
     }
-    i += words_is(all, i, "called|named|titled|name") ? 1 : words_is(all, i, "call|name") && words_is(all, i + 1, "it") ? 2 : 0;
+    i += words_is(all, i, "called|named|titled|name")                  ? 1
+         : words_is(all, i, "call|name") && words_is(all, i + 1, "it") ? 2
+                                                                       : 0;
     bool marked = i > from && words_is(all, i - 1, "called|named|titled|it|name");
-    if (!folder || !makes || i >= all.n || match_is_filler(all.w[i].text) || words_is(all, i, "after|inside") || (!marked && !clause_is_hard(all, i, false)))
+    if (!folder || !makes || i >= all.n || match_is_filler(all.w[i].text) ||
+        words_is(all, i, "after|inside") || (!marked && !clause_is_hard(all, i, false)))
         return none;
-    for (to = i + 1; to < all.n && !all.w[i].quoted && !all.w[to - 1].after && !words_is(all, to, "in|here|and|then|please|for|to|with|inside|after|under|at|on|of|from|by");)
+    for (to = i + 1;
+         to < all.n && !all.w[i].quoted && !all.w[to - 1].after &&
+         !words_is(all, to, "in|here|and|then|please|for|to|with|inside|after|under|at|on|of|from|by");)
         to++;
     int end = to;
     while (words_is(all, end, "in|here|please|for|me"))

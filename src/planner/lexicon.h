@@ -56,13 +56,13 @@
 #define LIGHT                                                                                                \
     "want|wants|need|needs|like|likes|prefer|prefers|get|gets|give|take|takes|make|makes|"                   \
     "use|uses|have|has|having|go|going|goes|come|comes|stay|staying|do|does|let|lets|got|been|"              \
-    "yes|ok|okay|sure|fine|well|thank|too|really|very|quite|perhaps|"                               \
+    "yes|ok|okay|sure|fine|well|thank|too|really|very|quite|perhaps|"                                        \
     "maybe|ready|finished|done|right|thing|things|one|ones|kind|included|additional|additionally|"           \
     "hi|hello|hey|dear|i'm|i'd|i'll|we'd|we're|we'll|it's|that's|he|she|they|through|onto|along|around|"     \
-    "i've|we've|who|am|being|down|today|then|thx|im|brr|oh|um|mine|yours|love|together|"           \
-    "brought|bring|she's|he's|they're|there's|who's|what's|still|already|actually|"          \
-    "basically|probably|indeed|course|bit|lot|shall|may|might|must|same|stuff|way|"            \
-    "kindly|gladly|lets|which|where|how|because|since|us|hers|ours|theirs|leaving|"      \
+    "i've|we've|who|am|being|down|today|then|thx|im|brr|oh|um|mine|yours|love|together|"                     \
+    "brought|bring|she's|he's|they're|there's|who's|what's|still|already|actually|"                          \
+    "basically|probably|indeed|course|bit|lot|shall|may|might|must|same|stuff|way|"                          \
+    "kindly|gladly|lets|which|where|how|because|since|us|hers|ours|theirs|leaving|"                          \
     "everybody|nah|look|see"
 /* ... after a pronoun, in statements of people about themselves */
 #define STATES                                                                                               \
@@ -88,7 +88,7 @@
     "set|change|adjust|move|turn|switch|put|add|give|show|play|view|open|print|bump|raise|lower|increase|"   \
     "decrease|reduce|become|move|pick|stay|staying|keep|brought|bring|make|sent"
 #define ENTERS                                                                                               \
-    "create|new|enter|register|fill|sign|log|number|address|complete|write|type|input|insert|jot|note|hand|"    \
+    "create|new|enter|register|fill|sign|log|number|address|complete|write|type|input|insert|jot|note|hand|" \
     "assign|assigned|reassign|belongs"
 #define CALLS   "name|call" /* ... a field for a name */
 #define TICKS   "include|enable|tick|check|activate|including"
@@ -114,7 +114,7 @@
 #define GOODS   "order|buy|book|reserve|request|get"
 /* ... that are not pressed unless the task has their verb or a wish */
 #define SERIOUS                                                                                              \
-    "order|buy|purchase|pay|book|reserve|rent|hire|send|post|publish|sell|transfer|donate|upload|reject|"     \
+    "order|buy|purchase|pay|book|reserve|rent|hire|send|post|publish|sell|transfer|donate|upload|reject|"    \
     "decline|block|install|uninstall|format|restart|log|merge|overwrite"
 #define ORDERS                                                                                               \
     "make|place|order|buy|purchase|book|reserve|request|submit|send|register|sign|join|enrol|subscribe"
@@ -142,15 +142,15 @@
 #define SYNONYMS                                                                                             \
     "delete|remove|erase|trash", "preferences|settings|options|configuration", "quit|exit",                  \
         "search|find|look", "large|big", "small|little", "colour|color", "picture|photo|image",              \
-        "ok|confirm|accept|done", "cancel|abort|dismiss", "discard|throw", "order|buy|purchase", "send|submit",               \
-        "email|mail|e-mail", "phone|telephone|mobile", "city|town", "quantity|amount|pieces",                \
+        "ok|confirm|accept|done", "cancel|abort|dismiss", "discard|throw", "order|buy|purchase",             \
+        "send|submit", "email|mail|e-mail", "phone|telephone|mobile", "city|town", "quantity|amount|pieces", \
         "copy|duplicate", "new|create", "help|manual", "font|typeface", "enlarge|magnify|zoom",              \
         "save|store", "show|display|view", "next|continue|proceed|forward", "previous|back", "gift|present", \
         "shipping|delivery", "note|comment|remark", "user|username", "wrap|wrapping",                        \
-        "guest|guests|people|person|persons|visitor|visitors|adults", "percent|%",                              \
-        "kg|kilo|kilogram|kilogramme", "cm|centimetre|centimeter", "password|passphrase|passcode|pin",           \
-        "participant|attendee", "fullscreen|full-screen", "surname|lastname", "redo|repeat", "start|begin|launch", "bicycle|bike",   \
-        "folder|directory", "reset|restore"
+        "guest|guests|people|person|persons|visitor|visitors|adults", "percent|%",                           \
+        "kg|kilo|kilogram|kilogramme", "cm|centimetre|centimeter", "password|passphrase|passcode|pin",       \
+        "participant|attendee", "fullscreen|full-screen", "surname|lastname", "redo|repeat",                 \
+        "start|begin|launch", "bicycle|bike", "folder|directory", "reset|restore"
 #define FILLERS                                                                                              \
     "the|a|an|to|in|into|on|of|for|at|with|by|from|as|and|my|me|i|it|its|this|that|these|those|please|is|"   \
     "be|are|your|you|we|us|our|button|field|box|checkbox|option|menu|item|list|tab|link|icon|entry|window|"  \

@@ -104,7 +104,7 @@ static void stem(const char *word, char out[MATCH_WORD])
 {
     size_t n = 0;
     for (const char *at = word; *at; at++) /* "Wi-Fi" */
-        if (*at != '-' || isdigit((unsigned char)*word))
+        if (n + 1 < MATCH_WORD && (*at != '-' || isdigit((unsigned char)*word)))
             out[n++] = *at;
     out[n] = 0;
     if (isdigit((unsigned char)word[0]) || strpbrk(word, ".@"))

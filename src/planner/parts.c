@@ -85,7 +85,8 @@ static bool read_scope(struct asked *a, int from, int to)
         no_names |= BIT(head) | among(a, from, to, "as|it|they|is|are|was|alone|unchanged|untouched");
     int line = denies != same ? named_line(a, a->content & part & ~no_names) : -1;
     if (line < 0 || !(a->content & part & ~no_names) ||
-        (keeps && (a->form.l[line].kind != LINE_TICK || strcmp(a->form.l[line].v[0].text, "yes") != 0)) || (denies && a->form.l[line].kind == LINE_LIST) ||
+        (keeps && (a->form.l[line].kind != LINE_TICK || strcmp(a->form.l[line].v[0].text, "yes") != 0)) ||
+        (denies && a->form.l[line].kind == LINE_LIST) ||
         (denies && a->form.l[line].kind == LINE_FIELD && strcmp(a->form.l[line].v[0].text, "\"\"") != 0))
         return false;
     if (denies && a->form.l[line].kind == LINE_TICK && !strcmp(a->form.l[line].v[0].text, "yes"))
@@ -117,9 +118,10 @@ static void drop_statement(struct asked *a, int from, int to, uint64_t window)
     while (words_is(a->s, head, "and|but|so|well|yes|ok|okay|as|since|because|-") && head < to)
         head++;
     bool reason = among(a, from, head, "since|because") || words_is(a->s, to, "so");
-    bool self = words_is(a->s, head, SELF) &&
-                (words_is(a->s, head, "i|i'm|im|i've|i'll|we|we're|we've|we'll|nobody|today|tomorrow|there") ||
-                 !among(a, head, to, "is|are|was|be|has"));
+    bool self =
+        words_is(a->s, head, SELF) &&
+        (words_is(a->s, head, "i|i'm|im|i've|i'll|we|we're|we've|we'll|nobody|today|tomorrow|there") ||
+         !among(a, head, to, "is|are|was|be|has"));
     bool said = words_is(a->s, head, "they|he|she");
     uint64_t part = bits(from, to), nots = negations(a, from, to);
     uint64_t hard = a->hard & ~nots & ~among(a, from, to, "but|while|when|until|yesterday|tomorrow");

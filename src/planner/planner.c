@@ -178,10 +178,10 @@ static enum framed plan_clauses(struct frame *f)
     if (out->at.later) {
         int made = 0;
         done = frame_save(f);
-        out->at.clause += folder_name(p, &made).n ? made : until_file(p, out->at.clause, p->clauses.n - out->at.clause);
+        out->at.clause +=
+            folder_name(p, &made).n ? made : until_file(p, out->at.clause, p->clauses.n - out->at.clause);
         out->at.later = false;
-    }
-    else if (frame_folder(f) == FRAME_OPENS)
+    } else if (frame_folder(f) == FRAME_OPENS)
         return FRAME_OPENS;
     while (done == FRAME_DONE && out->at.clause < p->clauses.n && !out->at.pressed) {
         bool saves = until_file(p, out->at.clause, 0) == 1;

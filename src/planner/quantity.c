@@ -8,12 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 enum { HALF = 5, MOST = 1000000 };
 
-static const char *const months[] = {"january|jan", "february|feb", "march|mar", "april|apr", "may", "june|jun",
-                                     "july|jul", "august|aug", "september|sept|sep", "october|oct",
-                                     "november|nov", "december|dec"};
+static const char *const months[] = {
+    "january|jan", "february|feb", "march|mar",          "april|apr",   "may",          "june|jun",
+    "july|jul",    "august|aug",   "september|sept|sep", "october|oct", "november|nov", "december|dec"};
 
 static bool is_digits(const char *text)
 {
@@ -54,7 +53,8 @@ int quantity_number(struct span s, int i, char out[MATCH_WORD])
     }
     if (at == i || (!digits && now < 0) || total + now > MOST)
         return 0;
-    if (!s.w[at - 1].after && words_is(s, at, "and") && words_is(s, at + 1, "a") && words_is(s, at + 2, "half")) {
+    if (!s.w[at - 1].after && words_is(s, at, "and") && words_is(s, at + 1, "a") &&
+        words_is(s, at + 2, "half")) {
         half = true;
         at += 3;
     }
@@ -69,7 +69,8 @@ int quantity_time(struct span s, int i, char out[MATCH_WORD])
 {
     char number[MATCH_WORD];
     bool half = words_is(s, i, "half"), quarter = words_is(s, i, "quarter");
-    int n = half || quarter ? 1 : quantity_number(s, i, number), at = i + n + (n && words_is(s, i + n, "minutes"));
+    int n = half || quarter ? 1 : quantity_number(s, i, number),
+        at = i + n + (n && words_is(s, i + n, "minutes"));
     bool past = words_is(s, at, "past|after"), to = words_is(s, at, "to|before");
     int minutes = half ? 30 : quarter ? 15 : n ? atoi(number) : 0;
     if (!n || (!past && !to) || minutes >= 60 || at + 1 >= s.n)
@@ -131,6 +132,7 @@ int quantity_date(struct span s, int i, const char *like, char out[MATCH_WORD])
     if (iso)
         snprintf(out, MATCH_WORD, "%d%c%02d%c%02d", year, sign, month, sign, day);
     else
-        snprintf(out, MATCH_WORD, "%02d%c%02d%c%d", first ? day : month, sign, first ? month : day, sign, year);
+        snprintf(out, MATCH_WORD, "%02d%c%02d%c%d", first ? day : month, sign, first ? month : day, sign,
+                 year);
     return n;
 }

@@ -291,7 +291,8 @@ static const struct {
     {IN(profile), "I don't want you to save it", "unsure"},
     {IN(profile), "Don't save the newsletter", "refused"},
     {IN(profile), "not the newsletter", "refused"},
-    {IN(ticket), "I talked to my boss, so hand it to Farid", "1. enter \"Farid\" into \"Assigned to\"  2. press \"Update\""},
+    {IN(ticket), "I talked to my boss, so hand it to Farid",
+     "1. enter \"Farid\" into \"Assigned to\"  2. press \"Update\""},
     {IN(ticket), "write to Farid", "unsure"},
     {IN(ticket), "It was assigned to Farid", "unsure"},
     {IN(ticket), "Hand it to Farid but only if he is in", "refused"},
@@ -307,7 +308,8 @@ static const struct {
     {IN(enrol), "yes, but later", "unsure"},
     {IN(enrol), "I signed up yesterday", "unsure"},
     {IN(enrol), "sign me out", "unsure"},
-    {IN(secret), "the passphrase is tulip-9, unlock it please", "1. enter \"tulip-9\" into \"Password:\"  2. press \"OK\""},
+    {IN(secret), "the passphrase is tulip-9, unlock it please",
+     "1. enter \"tulip-9\" into \"Password:\"  2. press \"OK\""},
     {IN(secret), "the passphrase is not tulip-9", "unsure"},
     {IN(secret), "my user name is jonas and my password tulip-9", "unsure"},
     {IN(secret), "put 10 Downing Street in the street field", "unsure"},
@@ -319,7 +321,7 @@ static const struct {
     {IN(profile), "unsubscribe me from the newsletter but keep the wifi calls",
      "1. untick \"Newsletter\"  2. press \"Save profile\""},
     {IN(stay), "there are four of us, reserve it", "1. enter \"4\" into \"Guests\"  2. press \"Reserve\""},
-    {IN(secret), "the password is tulip!", "not sure: 1. enter \"tulip\" into \"Password:\"  2. press \"OK\""},
+    {IN(secret), "the password is tulip!", "unsure~sign"},
     {IN(message), "Help", "unsure"},
     {IN(message), "Bye", "unsure"},
     /* wishes without a verb */
@@ -344,7 +346,7 @@ static const struct {
     {IN(files), "make a folder named after my dog", "unsure"},
     {IN(files), "I made a folder called A", "unsure"},
     {IN(booking), "make me a folder called Receipts", "unsure"},
-    /* sums that are told */
+    /* sums in other words */
     {IN(keys), "How much are 2 at 4 each and one at 2?", "refused"},
     {IN(keys), "What is half of 4 and 2 together?", "refused"},
 };

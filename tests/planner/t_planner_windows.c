@@ -152,8 +152,9 @@ static void t_sum(void **state)
                             "1. press \"1\"  2. press \"7\"  3. press \"-\"  4. press \"1\"  5. press \"=\"");
         free(got);
     }
-    static const char *const others[] = {"How much is 17 minus the discount?", "I had 17 and 1 percent is left, how much?",
-                                         "I had 17, spent 1 and then 1, how much is left?", "I had 17 and spent 1"};
+    static const char *const others[] = {
+        "How much is 17 minus the discount?", "I had 17 and 1 percent is left, how much?",
+        "I had 17, spent 1 and then 1, how much is left?", "I had 17 and spent 1"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         char *got = plan_text(&s, others[i], false);
         assert_true(text_starts(got, "refused") || text_starts(got, "unsure"));

@@ -318,9 +318,9 @@ static const struct {
     WINDOW_OF(closing),  WINDOW_OF(publish),  WINDOW_OF(leaving), WINDOW_OF(account), WINDOW_OF(shop),
     WINDOW_OF(shirt),    WINDOW_OF(wrapping), WINDOW_OF(paying),  WINDOW_OF(session), WINDOW_OF(opening),
     WINDOW_OF(message),  WINDOW_OF(mail),     WINDOW_OF(notice),  WINDOW_OF(page),    WINDOW_OF(pair),
-    WINDOW_OF(draft),    WINDOW_OF(meeting),  WINDOW_OF(people),
-    WINDOW_OF(stay),     WINDOW_OF(delivery), WINDOW_OF(profile), WINDOW_OF(ticket),  WINDOW_OF(flights),
-    WINDOW_OF(consent),  WINDOW_OF(enrol),    WINDOW_OF(secret),  WINDOW_OF(files)};
+    WINDOW_OF(draft),    WINDOW_OF(meeting),  WINDOW_OF(people),  WINDOW_OF(stay),    WINDOW_OF(delivery),
+    WINDOW_OF(profile),  WINDOW_OF(ticket),   WINDOW_OF(flights), WINDOW_OF(consent), WINDOW_OF(enrol),
+    WINDOW_OF(secret),   WINDOW_OF(files)};
 
 struct snapshot plan_window(const char *name)
 {
