@@ -200,6 +200,17 @@ static enum framed name_open(struct asked *a)
     return frame_unsure(a->f, "%s", b.data);
 }
 
+/* Returns whether a field for a text is left empty, which a statement may be meant for. */
+static bool has_empty(const struct asked *a)
+{
+    for (int i = 0; i < a->form.n; i++) {
+        const struct form_line *l = &a->form.l[i];
+        if (l->kind == LINE_FIELD && !a->reply.value[i] && !a->named[i] && !strcmp(l->v[0].text, "\"\""))
+            return true;
+    }
+    return false;
+}
+
 /* Returns whether an open word names a thing that the window lacks: "a suite with a sea view".  Then nothing
  * is proposed. */
 static bool lacks_thing(const struct asked *a)
@@ -234,7 +245,7 @@ static enum framed decide(struct asked *a)
         return frame_unsure(a->f, e.kind ? "the model failed: %s" : "'%.0s' has too many words", e.text);
     bool later = goes_on(a), leaves = fill_leaves(a->button) && !a->values;
     out->sure = out->sure && a->least >= P_LEAST && out->steps.n &&
-                (leaves || !(a->said || (a->aside && !a->values))) && !a->doubt;
+                (leaves || !(a->said || (a->aside && (!a->values || has_empty(a))))) && !a->doubt;
     if (!later && asked_open(a)) {
         name_open(a);
         if (!a->f->proposal || (a->rules && lacks_thing(a)))

@@ -121,7 +121,7 @@ static void drop_statement(struct asked *a, int from, int to, uint64_t window)
     bool self =
         words_is(a->s, head, SELF) &&
         (words_is(a->s, head, "i|i'm|im|i've|i'll|we|we're|we've|we'll|nobody|today|tomorrow|there") ||
-         !among(a, head, to, "is|are|was|be|has"));
+         !among(a, head, to, "is|are|was|be|has|it's|that's"));
     bool said = words_is(a->s, head, "they|he|she");
     uint64_t part = bits(from, to), nots = negations(a, from, to);
     uint64_t hard = a->hard & ~nots & ~among(a, from, to, "but|while|when|until|yesterday|tomorrow");

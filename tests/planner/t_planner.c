@@ -294,6 +294,8 @@ static const struct {
     {IN(ticket), "I talked to my boss, so hand it to Farid",
      "1. enter \"Farid\" into \"Assigned to\"  2. press \"Update\""},
     {IN(ticket), "write to Farid", "unsure"},
+    {IN(ticket), "it's about the printer, make it urgent", "unsure"},
+    {IN(ticket), "I broke the printer, so make it urgent", "unsure"}, /* the empty field */
     {IN(ticket), "It was assigned to Farid", "unsure"},
     {IN(ticket), "Hand it to Farid but only if he is in", "refused"},
     {IN(ticket), "I have to talk to my boss first, so hand it to Farid", "unsure"},
