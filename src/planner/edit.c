@@ -140,8 +140,10 @@ static enum framed add_line(struct frame *f, struct span s, const char *old)
         if (words_is(s, i, "to|in|into|at|of") && words_is(s, i + 1, "the|my|this|it") && !s.w[i].quoted)
             to = i;
     for (int i = to; i < s.n; i++) {
-        struct match_words word = match_words_of(s.w[i].text);
-        if (!words_is(s, i, PLACES "|list|its") && !match_within(&word, &f->all->topic))
+        bool title = words_is(s, i, PLACES "|list|its"); /* or "shopping" of shopping.txt */
+        for (int k = 0; k < f->all->topic.n && strlen(s.w[i].text) > 3; k++)
+            title = title || text_starts(f->all->topic.w[k].text, s.w[i].text);
+        if (!title)
             return FRAME_NONE;
     }
     return says + 1 < to ? type_at(f, words_part(s, says + 1, to), true, end, old) : FRAME_NONE;
