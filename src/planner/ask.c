@@ -4,6 +4,7 @@
 #include "planner/asked.h"
 
 #include "plain/resolve.h"
+#include "planner/quantity.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -199,6 +200,30 @@ static enum framed name_open(struct asked *a)
     return frame_unsure(a->f, "%s", b.data);
 }
 
+/* Returns whether a field for a text is left empty, which a statement may be meant for. */
+static bool has_empty(const struct asked *a)
+{
+    for (int i = 0; i < a->form.n; i++) {
+        const struct form_line *l = &a->form.l[i];
+        if (l->kind == LINE_FIELD && !a->reply.value[i] && !a->named[i] && !strcmp(l->v[0].text, "\"\""))
+            return true;
+    }
+    return false;
+}
+
+/* Returns whether an open word names a thing that the window lacks: "a suite with a sea view".  Then nothing
+ * is proposed. */
+static bool lacks_thing(const struct asked *a)
+{
+    uint64_t open = asked_open(a);
+    for (int i = 1; i < a->s.n; i++)
+        for (int k = i - 1; k >= 0 && k >= i - 2 && HAS(open, i) && !a->s.w[k].after; k--)
+            if (words_is(a->s, k, "a|an|the|my|your|our|his|her|with|as") ||
+                (k == i - 1 && words_is(a->s, k, "choose|tick|select|pick|untick|check")))
+                return true;
+    return false;
+}
+
 static enum framed decide(struct asked *a)
 {
     struct plan *out = a->f->out;
@@ -219,10 +244,11 @@ static enum framed decide(struct asked *a)
     if (!a->rules && asked_cover_gains(a, has_menus(a), &e))
         return frame_unsure(a->f, e.kind ? "the model failed: %s" : "'%.0s' has too many words", e.text);
     bool later = goes_on(a), leaves = fill_leaves(a->button) && !a->values;
-    out->sure = out->sure && a->least >= P_LEAST && out->steps.n && (!a->said || leaves) && !a->doubt;
+    out->sure = out->sure && a->least >= P_LEAST && out->steps.n &&
+                (leaves || !(a->said || (a->aside && (!a->values || has_empty(a))))) && !a->doubt;
     if (!later && asked_open(a)) {
         name_open(a);
-        if (!a->f->proposal)
+        if (!a->f->proposal || (a->rules && lacks_thing(a)))
             return FRAME_UNSURE;
         out->sure = false;
     }
@@ -243,6 +269,7 @@ static enum framed fill(struct asked *a)
         if (a->form.l[i].twin && match_within(&name, &a->all))
             return frame_unsure(a->f, "several elements are called '%.60s'", a->form.l[i].name);
     }
+    asked_read_parts(a);
     return asked_fill(a) ? decide(a) : frame_unsure(a->f, "'%.60s' is not understood", a->f->p->task);
 }
 
@@ -259,6 +286,60 @@ static enum framed write_lines(struct asked *a)
     return decide(a);
 }
 
+/* Gives words [i, to) the meaning of a text: their first one has it, the others count for nothing. */
+static void join_words(struct asked *a, int i, int to, const char *text)
+{
+    a->w[i] = match_words_of(text);
+    match_split(text, false, &a->all);
+    for (int k = i + 1; k < to; k++) {
+        a->w[k].n = 0;
+        a->joined |= BIT(k);
+    }
+}
+
+static bool is_in_names(const struct asked *a, const char *word)
+{
+    for (int i = 0; i < a->f->all->n; i++)
+        if (fill_has(a->f->all->c[i].name, word))
+            return true;
+    return false;
+}
+
+/* Reads "every month" as monthly and "an hour" as 60 minutes, in windows that have no such words. */
+static void read_units(struct asked *a)
+{
+    static const struct {
+        const char *unit, *units, *often, *length;
+    } units[] = {{"day", "day|days", "daily", NULL},
+                 {"week", "week|weeks", "weekly", "7 nights"},
+                 {"month", "month|months", "monthly", NULL},
+                 {"year", "year|years", "yearly", "12 months"},
+                 {"hour", "hour|hours", "hourly", "60 minutes"}};
+    for (int i = 0; i + 1 < a->s.n; i++)
+        for (size_t u = 0; u < sizeof units / sizeof *units; u++) {
+            bool once = words_is(a->s, i, "once") && words_is(a->s, i + 1, "a|every|per") &&
+                        words_is(a->s, i + 2, units[u].unit);
+            bool often = once || (words_is(a->s, i, "every|each") && words_is(a->s, i + 1, units[u].unit));
+            bool length = words_is(a->s, i, "a|an|one") && words_is(a->s, i + 1, units[u].unit) &&
+                          units[u].length && !words_is(a->s, i - 1, "once|twice|times|per");
+            if ((often || length) && !is_in_names(a, units[u].units))
+                join_words(a, i, i + 2 + once, often ? units[u].often : units[u].length);
+        }
+}
+
+/* Reads numbers and times of several words. */
+static void read_quantities(struct asked *a)
+{
+    char text[MATCH_WORD];
+    read_units(a);
+    for (int i = 0, n; i < a->s.n; i += n ? n : 1) {
+        n = quantity_time(a->s, i, text);
+        n = n ? n : quantity_number(a->s, i, text);
+        if (n > 1 && !(a->joined >> i & 3))
+            join_words(a, i, i + n, text);
+    }
+}
+
 enum framed frame_ask(struct frame *f, int from, int n, bool rules)
 {
     struct span all = {f->p->clauses.words.w, f->p->clauses.words.n};
@@ -273,6 +354,7 @@ enum framed frame_ask(struct frame *f, int from, int n, bool rules)
         match_split(a.s.w[i].text, false, &a.w[i]);
         match_split(a.s.w[i].text, false, &a.all);
     }
+    read_quantities(&a);
     saves = file >= first && file < end && find_save_as(f) ? asked_clause(&a, file - first) : NULL;
     if (saves && words_is(saves->all, 0, "save|store|keep|put|name|call"))
         a.file = file - first;

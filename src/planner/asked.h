@@ -21,16 +21,18 @@ struct asked {
     uint64_t content;       /* bits of the words that must be covered */
     uint64_t hard;          /* ... literally */
     uint64_t covered;
+    uint64_t joined;            /* words of a number after its first one */
     uint64_t typed;             /* words that are values of fields */
     uint64_t named[FORM_LINES]; /* words that name the value of a line, by rules; also the value now */
     float least;                /* smallest probability of a line that differs */
     bool rules;                 /* the values are by rules, not by the model */
-    bool said;                  /* a statement beside the task was covered */
+    bool said;                  /* a statement beside the task was covered, which may matter */
+    bool aside;                 /* ... of the user about himself */
     const char *doubt;          /* why a user must confirm the values; NULL: nothing */
 
     /* of the lines that differ: */
     int values, ticks, presses;
-    bool entered, called, ticked, unticked;
+    bool rows, entered, called, ticked, unticked;
     const char *button; /* "": none */
 };
 
@@ -61,6 +63,11 @@ uint64_t asked_open(const struct asked *a);
 bool asked_is_later(const struct asked *a, int i);
 /* Returns whether the name of a button has a word that means the same deed as word i: "book", "reserve". */
 bool asked_commits(const struct asked *a, int i, const char *name);
+
+/* ---- parts.c ---- */
+
+/* Covers parts of the task that change nothing, and takes what others negate: before its values are read. */
+void asked_read_parts(struct asked *a);
 
 /* ---- fill.c, fill_fields.c ---- */
 

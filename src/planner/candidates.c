@@ -204,7 +204,8 @@ static void tell_apart(struct candidates *p)
         for (int k = 0; k < p->n && !*p->c[i].row; k++) {
             struct candidate *a = &p->c[i], *b = &p->c[k];
             bool acts = a->kind == CANDIDATE_PRESS || a->kind == CANDIDATE_TICK;
-            if (i != k && acts && a->kind == b->kind && !a->closed && is_alike(a, b) &&
+            bool header = text_ends(a->e->role, "column header") != text_ends(b->e->role, "column header");
+            if (i != k && acts && !header && a->kind == b->kind && !a->closed && is_alike(a, b) &&
                 resolve_same(a->name, b->name))
                 copy_name(a->row, row_text(p->s, a->e));
         }

@@ -100,6 +100,11 @@ bool clause_is_quantity(struct span s, int i)
     return is_refused(s, i, true) || has_part(s, i, WEAK_NOTS, true);
 }
 
+bool clause_is_negation(struct span s, int i)
+{
+    return has_part(s, i, NEGATIONS, true) && is_refused(s, i, true);
+}
+
 static bool ends_sentence(const struct word *w)
 {
     return w->after && w->after != ',';
@@ -119,6 +124,9 @@ static bool is_question(struct span s)
 {
     while (s.n > 1 && words_is(s, 0, GREETINGS))
         s = words_part(s, 1, s.n);
+    for (int i = s.n - 1; i > 0 && sentence_sign(&s.w[s.n - 1]) == '?'; i--)
+        if (s.w[i - 1].after == ',' && words_is(s, i, REQUESTS) && words_is(s, i + 1, "you"))
+            return false; /* "I lost it, could you tell them?" */
     if (sentence_sign(&s.w[s.n - 1]) == '?')
         return !words_is(s, 0, REQUESTS) ||
                !(words_is(s, 1, "you") || (words_is(s, 1, "i|we") && words_is(s, 2, "get|have")));
@@ -129,11 +137,46 @@ static bool is_question(struct span s)
 bool clause_is_idiom(struct span s, int i)
 {
     return (words_is(s, i, "never") && words_is(s, i + 1, "mind")) ||
-           (words_is(s, i, "forget") && words_is(s, i + 1, "about|it|that"));
+           (words_is(s, i, "forget") && words_is(s, i + 1, "about|it|that")) || clause_is_polite(s, i);
+}
+
+bool clause_is_polite(struct span s, int i)
+{
+    return words_is(s, i, "if") &&
+           (words_is(s, i + 1, "possible") ||
+            (words_is(s, i + 1, "you") && words_is(s, i + 2, "could|would|please|can")));
+}
+
+/* Returns whether parts.c may explain a negation: "without X", one inside a statement ("I don't want X"), or
+ * "but", "while" and "when" inside one. */
+static bool is_explained(struct span s, int i)
+{
+    int from = i;
+    while (from && !s.w[from - 1].after && !sentence_sign(&s.w[from - 1]) &&
+           !words_is(s, from, "but|because|so"))
+        from--;
+    while (from < i && words_is(s, from, "and|but|so|because|since|well|yes"))
+        from++;
+    bool states = from < i && words_is(s, from, SELF "|they|he|she");
+    if (words_is(s, i, "but"))
+        return i && !words_is(s, i - 1, "all|anything|nothing|everything|everyone|none|any") &&
+               !words_is(s, i + 1, "only|if|when|not");
+    if (words_is(s, i, "rather"))
+        return words_is(s, i - 1, "i'd|we'd|would");
+    if (words_is(s, i, "not") && words_is(s, i + 1, "now|today|yet") && (i + 2 == s.n || s.w[i + 1].after))
+        return true;      /* the name of a button */
+    bool doubled = false; /* "I can't live without it" */
+    for (int k = i - 1; k >= 0 && !s.w[k].after; k--)
+        doubled = doubled || has_part(s, k, NEGATIONS "|no|never", true);
+    if (words_is(s, i, "without"))
+        return i && !doubled;
+    if (words_is(s, i, "not") && s.w[i].text[0] == 'n' && from == i)
+        return i && words_is(s, i + 1, "the");
+    return states && (ends_in_not(s.w[i].text) || words_is(s, i, "not|while|when|until"));
 }
 
 /* Refuses questions, negations, conditions and alternatives.  Returns -1 with the reason. */
-static int check(struct span s, struct err *why)
+static int check(struct span s, bool *nots, struct err *why)
 {
     bool first = true;
     for (int i = 0, from = 0; i < s.n; i++) {
@@ -141,8 +184,12 @@ static int check(struct span s, struct err *why)
         if (ends && is_question(words_part(s, from, i + 1)))
             return err_set(why, ERR_UNCLEAR, "this is a question, not a task");
         from = ends ? i + 1 : from;
-        if (is_refused(s, i, first) && has_part(s, i, NEGATIONS, true) && !clause_is_idiom(s, i))
+        if (is_refused(s, i, first) && has_part(s, i, NEGATIONS, true) && !clause_is_idiom(s, i)) {
+            *nots = true;
+            if (is_explained(s, i))
+                continue;
             return err_set(why, ERR_UNCLEAR, "the rules do not express '%.40s'", s.w[i].text);
+        }
         first = ends;
     }
     return 0;
@@ -219,7 +266,7 @@ static int separator(struct span s, int i)
     char after = s.w[i - 1].after;
     if (ends_sentence(&s.w[i - 1]))
         return 0;
-    next += words_is(s, next, "and");
+    next += words_is(s, next, "and|&");
     if (words_is(s, next, "then|afterwards|finally"))
         return next + 1 - i;
     next += words_is(s, next, "also|please");
@@ -227,6 +274,19 @@ static int separator(struct span s, int i)
         find_verb(s, next, &deed) && !words_is(s, next + 1, "and|is|to|field|button") && next + 1 <= s.n)
         return next - i;
     return -1;
+}
+
+/* Ends parts at "!", ":" and a dash, too. */
+static void end_parts(struct words *w)
+{
+    for (int i = 0; i + 1 < w->n; i++) {
+        size_t n = strlen(w->w[i].text);
+        if (w->w[i].quoted || w->w[i].after || n < 2)
+            continue;
+        w->w[i].after = w->w[i].text[n - 1] == '!' ? '.' : w->w[i].text[n - 1] == ':' ? ',' : 0;
+        if (!strcmp(w->w[i + 1].text, "-"))
+            w->w[i].after = ',';
+    }
 }
 
 int clauses_split(const char *sentence, struct clauses *out, struct err *why)
@@ -238,8 +298,9 @@ int clauses_split(const char *sentence, struct clauses *out, struct err *why)
     struct span s = {out->words.w, out->words.n};
     if (!s.n)
         return err_set(why, ERR_UNCLEAR, "the sentence is empty");
-    if (check(s, why) < 0)
+    if (check(s, &out->nots, why) < 0)
         return -1;
+    end_parts(&out->words);
     out->c = xcalloc(CLAUSES_MAX + 1, sizeof *out->c);
     int from = 0;
     for (int i = 1; i < s.n && out->n < CLAUSES_MAX; i++) {

@@ -33,6 +33,7 @@ struct clauses {
     struct words words;
     struct clause *c;
     int n;
+    bool nots; /* it has negations, which only parts.c explains */
 };
 
 /* Splits a sentence.  Returns -1 with the word that is not understood: negations, conditions,
@@ -40,8 +41,12 @@ struct clauses {
 int clauses_split(const char *sentence, struct clauses *out, struct err *why);
 void clauses_free(struct clauses *p);
 
+/* Returns whether a word is a negation or a condition. */
+bool clause_is_negation(struct span s, int i);
 /* Returns whether "never mind" or "forget about" begins at word i. */
 bool clause_is_idiom(struct span s, int i);
+/* ... or "if you could". */
+bool clause_is_polite(struct span s, int i);
 /* Returns whether an unquoted word must be found literally: it has a capital inside a sentence, a digit, or
  * is a file name or an address. */
 bool clause_is_hard(struct span s, int i, bool first);

@@ -53,20 +53,28 @@ static bool is_light(const struct asked *a, int i, const struct clause *k)
 void asked_read_words(struct asked *a)
 {
     bool first = true, aside = false;
+    struct match_words topic_words = a->f->all->topic;
+    for (int i = 0; i < a->f->all->s->n && a->form.n == 1 && a->form.l[0].kind == LINE_BUTTON; i++)
+        if (!strcmp(a->f->all->s->e[i].role, "label")) /* of a question */
+            match_split(a->f->all->s->e[i].name, false, &topic_words);
     for (int i = 0; i < a->s.n; i++) {
         const struct word *w = &a->s.w[i];
         const struct clause *k = asked_clause(a, i);
         bool hard = clause_is_hard(words_part(a->s, i, a->s.n), 0, first) || words_is(a->s, i, NUMBERS) ||
-                    clause_is_quantity(a->s, i);
+                    clause_is_quantity(a->s, i) ||
+                    (words_is(a->s, i, "out|off") && k && words_is(k->all, 0, "log|sign"));
         first = w->after && w->after != ',';
         aside = (aside && !a->s.w[i - 1].after) || clause_is_idiom(a->s, i); /* "never mind the ticket" */
-        a->said = a->said || aside;
+        a->said = a->said || (aside && clause_is_idiom(a->s, i) && !clause_is_polite(a->s, i));
         a->typed |= aside ? BIT(i) : 0;
-        if (i == a->file || aside || !k)
+        if (i == a->file || aside || !k || HAS(a->joined, i))
             continue;
         /* "cancel the account" does not only leave its window */
-        bool topic = a->w[i].n && match_among(&a->w[i].w[0], &a->f->all->topic) >= 0.7F &&
+        bool topic = a->w[i].n && match_among(&a->w[i].w[0], &topic_words) >= 0.7F &&
                      !(k->known && w == k->all.w) && !words_is(k->all, 0, "cancel");
+        hard = hard && !(words_is(a->s, i, "all|some|both|each|most") && words_is(a->s, i + 1, "of") &&
+                         words_is(a->s, i + 2, "it|that|them|us|this"));
+        hard = hard && !(words_is(a->s, i, "mr|mrs|ms|dr") && i + 1 < a->s.n && !w->quoted);
         a->hard |= hard ? BIT(i) : 0;
         a->content |= hard || (a->w[i].n && !topic && !is_light(a, i, k)) ? BIT(i) : 0;
     }
@@ -136,6 +144,9 @@ static void cover_lines(struct asked *a)
                 a->covered |= asked_among(a, &name, 0.1F) & parts_of(a) & ~a->hard;
             continue;
         }
+        if (l->kind == LINE_FIELD && differs &&
+            a->rules) /* the typed words alone: "Main Street into the street" */
+            have.n = 0;
         if (l->kind <= LINE_TICK)
             match_split(l->name, false, &have);
         if (v->c)
@@ -170,6 +181,7 @@ static void count_lines(struct asked *a)
         const struct form_value *v = asked_new(a, i);
         const struct candidate *c = l->kind == LINE_TICK ? l->of : v ? v->c : NULL;
         bool tick = v && (l->kind == LINE_TICK || (c && text_starts(c->e->role, "check menu")));
+        a->rows = a->rows || (v && l->kind == LINE_ROW);
         a->values += v && (tick || l->kind <= LINE_ROW);
         a->presses += v && l->kind >= LINE_TAB;
         a->ticks += tick;
@@ -188,16 +200,43 @@ static void cover_verbs(struct asked *a)
     bool leaves = fill_leaves(a->button), resets = fill_has(a->button, "reset|defaults");
     for (int i = 0; i < a->s.n; i++) {
         const struct clause *k = asked_clause(a, i);
+        bool noun = i && !a->s.w[i - 1].after && words_is(a->s, i - 1, "a|an|the|my|with|of"); /* "a view" */
         bool state = words_is(a->s, i, STATES) && words_is(a->s, i - 1, SUBJECTS) &&
                      (!k || !k->known || k->all.w != &a->s.w[i]);
-        if (asked_commits(a, i, a->button) || (a->values && (words_is(a->s, i, SETS) || state)) ||
+        if (asked_commits(a, i, a->button) ||
+            (a->values && ((words_is(a->s, i, SETS) && !noun) || state) &&
+             !(a->rows && words_is(a->s, i, "print|play|view"))) ||
             (a->entered && words_is(a->s, i, ENTERS)) || (a->called && words_is(a->s, i, CALLS)) ||
             (a->ticked && words_is(a->s, i, TICKS)) || (a->unticked && words_is(a->s, i, UNTICKS)) ||
             (a->file >= 0 && words_is(a->s, i, SAVES)) || (a->ticks == 2 && words_is(a->s, i, "both")) ||
-            (leaves && (words_is(a->s, i, "back") || fill_is_left(a, i))) ||
+            (a->values && words_is(a->s, i, "changed|moved|postponed") && words_is(a->s, i + 1, "to")) ||
+            (a->ticks && words_is(a->s, i, "some") && a->covered >> i & 2) || words_is(a->s, i, "rather") ||
+            (leaves && i == 0 && a->s.w[0].after && words_is(a->s, 0, "no|nope|nah")) ||
+            (leaves && (words_is(a->s, i, "back|away") || fill_is_left(a, i))) ||
             (resets && words_is(a->s, i, "everything|all|put")))
             a->covered |= BIT(i);
+        /* "unlock it" in "Unlock the archive", "those two" */
+        bool topic = k && k->all.w == &a->s.w[i] && *a->button && !leaves && a->w[i].n &&
+                     text_choice(CLOSING "|" DELETES, a->w[i].w[0].text) < 0;
+        if ((topic && match_among(&a->w[i].w[0], &a->f->all->topic) >= 0.9F) ||
+            (a->ticks > 1 && match_number(a->s.w[i].text) == a->ticks &&
+             words_is(a->s, i - 1, "those|these|the")))
+            a->covered |= BIT(i);
     }
+}
+
+/* Covers the headers of a table that has a chosen row: "the red team". */
+static void cover_headers(struct asked *a)
+{
+    bool row = false;
+    for (int i = 0; i < a->form.n; i++) {
+        const struct form_line *l = &a->form.l[i];
+        row = row || (asked_new(a, i) &&
+                      (l->kind == LINE_ROW || (l->kind == LINE_TICK && l->of->kind == CANDIDATE_ROW)));
+    }
+    for (int i = 0; i < a->f->all->n && row; i++)
+        if (text_ends(a->f->all->c[i].e->role, "column header"))
+            a->covered |= asked_among(a, &a->f->all->c[i].words, 0.7F) & ~a->hard;
 }
 
 uint64_t asked_open(const struct asked *a)
@@ -205,30 +244,12 @@ uint64_t asked_open(const struct asked *a)
     return a->content & ~a->covered;
 }
 
-/* Covers the words of statements beside the task, "I changed my mind, ": parts that begin with a pronoun
- * and name no wish and no value. */
-static void cover_statements(struct asked *a)
-{
-    for (int from = 0, to; from < a->s.n; from = to) {
-        bool said = words_is(a->s, from, "i|we|i've|we've|they|he|she") && !HAS(a->covered, from);
-        uint64_t part = 0;
-        for (to = from; to < a->s.n && (to == from || !a->s.w[to - 1].after); to++) {
-            part |= BIT(to);
-            said = said && !words_is(a->s, to, WISHES);
-        }
-        if (said && !(a->content & part & (a->hard | a->covered))) {
-            a->said = a->said || (a->content & part & ~a->covered);
-            a->covered |= part;
-        }
-    }
-}
-
 void asked_cover(struct asked *a)
 {
     count_lines(a);
     cover_lines(a);
     cover_verbs(a);
-    cover_statements(a);
+    cover_headers(a);
 }
 
 bool asked_is_later(const struct asked *a, int i)

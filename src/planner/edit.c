@@ -71,15 +71,17 @@ const struct candidate *find_save_as(const struct frame *f)
 
 enum framed frame_save(struct frame *f)
 {
-    int at = file_word(f->p);
+    int at = file_word(f->p), clauses;
+    struct span folder = folder_name(f->p, &clauses);
     const struct candidate *field = NULL;
     for (int i = 0; i < f->all->n; i++)
-        if (f->all->c[i].kind == CANDIDATE_FIELD &&
-            (resolve_same(f->all->c[i].name, "name") || resolve_same(f->all->c[i].name, "file name")))
+        if (f->all->c[i].kind == CANDIDATE_FIELD && (folder.n || resolve_same(f->all->c[i].name, "name") ||
+                                                     resolve_same(f->all->c[i].name, "file name")))
             field = field ? &f->all->c[f->all->n] : &f->all->c[i];
-    if (at < 0 || !field || field == &f->all->c[f->all->n])
+    if ((at < 0 && !folder.n) || !field || field == &f->all->c[f->all->n])
         return frame_unsure(f, "the window '%.60s' has no field for a file name", f->all->title);
-    enum framed done = frame_enter(f, field, f->p->clauses.words.w[at].text, 1);
+    autofree char *name = folder.n ? words_text(folder) : xstrdup(f->p->clauses.words.w[at].text);
+    enum framed done = frame_enter(f, field, name, 1);
     if (done == FRAME_DONE)
         done = frame_key(f, "enter"); /* the list of completions may cover the button */
     f->out->at.pressed = true;
@@ -109,9 +111,42 @@ static enum framed clear(struct frame *f, struct span s)
 {
     if (!words_is(s, 0, "delete|clear|erase|remove|empty|wipe") ||
         (find(s, 1, WHOLE) == s.n && find(s, 1, "text|contents|content") == s.n) ||
-        !are(s, 1, s.n, WHOLE "|the|my|this|text|contents|content|of|in|document|note|it"))
+        !are(s, 1, s.n,
+             WHOLE "|the|my|this|text|contents|content|of|in|document|note|it|there|here|that's|is|file"))
         return FRAME_NONE;
     return frame_key(f, "ctrl+a") == FRAME_DONE ? frame_key(f, "delete") : FRAME_UNSURE;
+}
+
+/* Types a line, or a word, at the first or last place of the text. */
+static enum framed type_at(struct frame *f, struct span text, bool line, bool end, const char *old)
+{
+    size_t n = strlen(old);
+    autofree char *words = words_text(text);
+    bool ended = !n || old[n - 1] == ' '; /* of a line: the snapshot has spaces for line breaks */
+    autofree char *typed =
+        xasprintf("%s%s%s", line && end && !ended ? "\n" : "", words, line && !end ? "\n" : "");
+    enum framed done = frame_key(f, end ? "ctrl+end" : "ctrl+home");
+    return done == FRAME_DONE ? frame_enter(f, NULL, typed, 1) : done;
+}
+
+/* Performs "add a last line saying X to my list". */
+static enum framed add_line(struct frame *f, struct span s, const char *old)
+{
+    int at = find(s, 1, "line"), says = find(s, 1, "saying|reading|says|containing|with"), to = s.n;
+    bool end = words_is(s, at - 1, "last|final"), start = words_is(s, at - 1, "first");
+    if ((!end && !start) || says != at + 1 || !are(s, 1, at - 1, "a|the|one|as|new"))
+        return FRAME_NONE;
+    for (int i = says + 2; i < to; i++)
+        if (words_is(s, i, "to|in|into|at|of") && words_is(s, i + 1, "the|my|this|it") && !s.w[i].quoted)
+            to = i;
+    for (int i = to; i < s.n; i++) {
+        bool title = words_is(s, i, PLACES "|list|its"); /* or "shopping" of shopping.txt */
+        for (int k = 0; k < f->all->topic.n && strlen(s.w[i].text) > 3; k++)
+            title = title || text_starts(f->all->topic.w[k].text, s.w[i].text);
+        if (!title)
+            return FRAME_NONE;
+    }
+    return says + 1 < to ? type_at(f, words_part(s, says + 1, to), true, end, old) : FRAME_NONE;
 }
 
 /* Performs "add the line X at the end": at the first or last place of the text. */
@@ -119,21 +154,19 @@ static enum framed extend(struct frame *f, struct span s, const char *old)
 {
     int at = find(s, 1, ENDS), from = 1, to = at;
     bool line = false, end = words_is(s, at, "end|bottom");
-    size_t n = strlen(old);
-    if (at == s.n || !words_is(s, 0, "add|insert|append|put|write|type") || !are(s, at + 1, s.n, PLACES))
+    if (!words_is(s, 0, "add|insert|append|put|write|type"))
         return FRAME_NONE;
-    while (to > 1 && words_is(s, to - 1, "the|at|to|on|very"))
+    if (at == s.n || !are(s, at + 1, s.n, PLACES))
+        return add_line(f, s, old);
+    while (to > 1 && words_is(s, to - 1, "the|at|to|on|very|its"))
         to--;
+    if (!words_is(s, to, "at|to|on")) /* "before the end" */
+        return FRAME_NONE;
     for (; from < to && words_is(s, from, "the|a|line|text|words|word|new"); from++)
         line = line || words_is(s, from, "line");
     if (from == to || (!line && (to - from > 1 || !s.w[from].quoted)))
         return FRAME_NONE;
-    autofree char *text = words_text(words_part(s, from, to));
-    bool ended = !n || old[n - 1] == ' '; /* of a line: the snapshot has spaces for line breaks */
-    autofree char *typed =
-        xasprintf("%s%s%s", line && end && !ended ? "\n" : "", text, line && !end ? "\n" : "");
-    enum framed done = frame_key(f, end ? "ctrl+end" : "ctrl+home");
-    return done == FRAME_DONE ? frame_enter(f, NULL, typed, 1) : done;
+    return type_at(f, words_part(s, from, to), line, end, old);
 }
 
 /* ---- writing ------------------------------------------------------------------------------------------- */
@@ -156,7 +189,9 @@ static struct span find_text(const struct planner *p, const struct clause *k, bo
             return none;
         from++;
     }
-    while (words_is(s, from, "down|in") || (words_is(s, from, "the|this") && words_is(s, from + 1, NOUNS)))
+    while (words_is(s, from, "down|in") ||
+           (words_is(s, from, "just|only") && from + 1 < s.n && s.w[from + 1].quoted) ||
+           (words_is(s, from, "the|this") && words_is(s, from + 1, NOUNS)))
         from++;
     if (from + 1 < s.n && words_is(s, from, "text|words|word|line|sentence|number") &&
         (s.w[from + 1].quoted || words_is(s, from - 1, "the"))) {
@@ -175,7 +210,9 @@ static struct span find_text(const struct planner *p, const struct clause *k, bo
             return none;
     bool quoted = s.w[from].quoted, plain = words_is(s, 0, "write|type|jot") || marked || to < s.n;
     bool hard = words_is(s, 0, "enter|input") && clause_is_hard(s, from, false) && from + 1 == to;
-    *described = !quoted && ((!marked && words_is(s, from, "a|an|the|my|your|some|our")) ||
+    int end = find(s, from, ENDS); /* "at the end of the letter" */
+    *described = !quoted && ((end < to && words_is(s, end - 1, "the|very")) ||
+                             (!marked && words_is(s, from, "a|an|the|my|your|some|our")) ||
                              words_is(s, from, DANGLING) || (!plain && !hard));
     return words_part(s, from, to);
 }

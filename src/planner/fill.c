@@ -49,7 +49,8 @@ bool fill_is_left(const struct asked *a, int i)
 float fill_alike(const struct asked *a, int i, const struct match_words *w)
 {
     float least = a->w[i].n > 0;
-    if (HAS(a->typed, i) || i == a->file || fill_is_left(a, i) ||
+    bool denies = words_is(a->s, i, "not|nothing") && !words_is(a->s, i + 1, "now|today|yet");
+    if (HAS(a->typed, i) || i == a->file || denies || fill_is_left(a, i) ||
         (words_is(a->s, i, "leave") && words_is(a->s, i + 1, PRONOUNS))) /* "leave it" is left as it is */
         return 0;
     for (int k = 0; k < a->w[i].n && least > 0; k++) {
@@ -60,14 +61,14 @@ float fill_alike(const struct asked *a, int i, const struct match_words *w)
 }
 
 /* Returns the bits of the task's words that are like those of a name; 0 unless it has all of them. */
-static uint64_t bits_of(const struct asked *a, const struct match_words *w)
+static uint64_t bits_of(const struct asked *a, const struct match_words *w, float least)
 {
     uint64_t bits = 0;
     for (int k = 0; k < w->n; k++) {
         struct match_words one = {.w = {w->w[k]}, .n = 1};
         uint64_t found = 0;
         for (int i = 0; i < a->s.n; i++)
-            found |= fill_alike(a, i, &one) >= 0.7F ? BIT(i) : 0;
+            found |= fill_alike(a, i, &one) >= least ? BIT(i) : 0;
         if (!found)
             return 0;
         bits |= found;
@@ -104,10 +105,17 @@ static struct name name_of(const struct asked *a, const struct form_line *l, int
     struct name n = {.value = k};
     if (l->kind == LINE_TICK && w.n > 1 && text_choice(SHOWS, w.w[0].text) >= 0)
         memmove(w.w, w.w + 1, (size_t)--w.n * sizeof *w.w);
+    if (l->kind == LINE_TICK &&
+        fill_has(l->name, CONSENT)) /* "I agree" for "I have read the rules and agree" */
+        for (int i = 0; i < w.n; i++)
+            if (text_choice(CONSENT, w.w[i].text) >= 0) {
+                w.w[0] = w.w[i];
+                w.n = 1;
+            }
     for (int i = 0; i < a->s.n && l->kind == LINE_ROW; i++)
         n.bits |= !match_is_filler(a->s.w[i].text) && fill_alike(a, i, &w) >= 0.9F ? BIT(i) : 0;
     if (l->kind != LINE_ROW)
-        n.bits = bits_of(a, &w);
+        n.bits = bits_of(a, &w, l->of && l->of->kind == CANDIDATE_ROW ? 0.9F : 0.7F); /* rows are data */
     n.words = l->kind == LINE_ROW ? __builtin_popcountll(n.bits) : n.bits ? w.n : 0;
     if (l->kind == LINE_TICK) /* values: now, other */
         n.value = strcmp(l->v[0].text, turns_off(a, n.bits) ? "no" : "yes") != 0;
@@ -134,11 +142,33 @@ static bool is_ambiguous(const struct asked *a, int line, int value)
 {
     const struct form *form = &a->form;
     struct match_words name = fill_words(form->l[line].name);
-    for (int i = 0; i < form->n && form->l[line].kind == LINE_LIST && !bits_of(a, &name); i++)
+    for (int i = 0; i < form->n && form->l[line].kind == LINE_LIST && !bits_of(a, &name, 0.7F); i++)
         for (int k = 0; k < form->l[i].n && form->l[i].kind == LINE_LIST && i != line; k++)
             if (!strcmp(form->l[i].v[k].text, form->l[line].v[value].text))
                 return true;
     return false;
+}
+
+/* Turns the other ticks of a list off after "only" at word i: "just ham and olives". */
+static void fill_others(struct asked *a, int i)
+{
+    int next = i + 1, by = -1;
+    while (next < a->s.n && match_is_filler(a->s.w[next].text))
+        next++;
+    for (int l = 0; l < a->form.n && next < a->s.n; l++)
+        if (a->form.l[l].kind == LINE_TICK && a->form.l[l].of->kind == CANDIDATE_ROW &&
+            HAS(a->named[l], next))
+            by = l;
+    for (int l = 0; l < a->form.n && by >= 0; l++) {
+        const struct form_line *o = &a->form.l[l];
+        if (o->kind != LINE_TICK || a->named[l] || o->of->e->parent != a->form.l[by].of->e->parent)
+            continue;
+        a->doubt = o->cut ? "the list has other rows" : a->doubt;
+        a->reply.value[l] = !strcmp(o->v[0].text, "yes");
+    }
+    for (int k = 0; k < a->s.n && by >= 0; k++)
+        if (k == i || (words_is(a->s, k, "others|other|rest|else|stuff|not|but|nothing") && k > next))
+            a->covered |= BIT(k);
 }
 
 /* Takes names of options, ticks, rows, pages and buttons of rows: those with more words first. */
@@ -173,6 +203,17 @@ static void fill_choices(struct asked *a)
         }
         used |= now;
     }
+    for (int i = 0; i < a->s.n; i++)
+        if (words_is(a->s, i, "only|just"))
+            fill_others(a, i);
+    for (int i = 0; i < a->form.n; i++) /* two radio buttons */
+        for (int k = 0; k < i; k++) {
+            const struct form_line *l = &a->form.l[i], *o = &a->form.l[k];
+            if (l->kind == LINE_TICK && o->kind == LINE_TICK && l->of->kind == CANDIDATE_OPTION &&
+                o->of->kind == l->of->kind && a->named[i] && a->named[k] &&
+                l->of->e->parent == o->of->e->parent)
+                a->doubt = "two of these exclude each other";
+        }
     for (int i = 0; i < a->form.n; i++)
         if (a->reply.value[i] || a->form.l[i].kind == LINE_TICK)
             a->typed |= a->named[i];
@@ -184,7 +225,42 @@ static void fill_choices(struct asked *a)
 static bool commits(const struct asked *a, int i, const char *name)
 {
     const struct clause *k = asked_clause(a, i);
-    return asked_commits(a, i, name) && k && words_is(k->all, 0, ORDERS);
+    bool cart =
+        words_is(a->s, i - 2, "to|in|into") && words_is(a->s, i - 1, "the|my|our"); /* "to the order" */
+    return asked_commits(a, i, name) && k && words_is(k->all, 0, cart ? ORDERS "|add|put" : ORDERS);
+}
+
+/* Returns whether the task asks for something, and is not only a statement. */
+static bool asks(const struct asked *a)
+{
+    bool found = false;
+    for (int c = 0; c < a->clauses && !found; c++)
+        found = (a->k[c].known && !words_is(a->k[c].all, 0, "call|name|rename")) ||
+                words_is(a->k[c].all, 0, "have|get|bring|vote");
+    for (int i = 0; i < a->s.n && !found; i++)
+        found = words_is(a->s, i,
+                         "please|i'd|we'd|i'll|we'll|i'm|im|we're|i|we|me|us|my|our|must|should|" WANTS) ||
+                (words_is(a->s, i, "has|have") && words_is(a->s, i + 1, "to"));
+    return found;
+}
+
+/* Returns whether the task only names the wanted things: "a suite with breakfast please". */
+static bool is_fragment(const struct asked *a)
+{
+    for (int c = 0; c < a->clauses; c++)
+        if (a->k[c].known || words_is(a->k[c].all, 0, STATES))
+            return false;
+    for (int l = 0; l < a->form.n; l++) /* "from Bern", without the other town */
+        if (a->form.l[l].kind == LINE_FIELD && !a->reply.value[l] && !strcmp(a->form.l[l].v[0].text, "\"\""))
+            return false;
+    for (int i = 0; i < a->s.n; i++)
+        if (words_is(a->s, i,
+                     BE "|be|been|has|had|" DO "|" SUBJECTS
+                        "|it|this|that|there|too|enough|less|stay|let|get|give|bring|take|come|" WANTS
+                        "|" STATES "|my") &&
+            !(words_is(a->s, i, "to|my") && i && !words_is(a->s, i, "i")))
+            return false;
+    return true;
 }
 
 /* Returns whether a button that the task does not name may end the form: OK, one that begins with a verb of
@@ -196,13 +272,16 @@ static bool may_end(const struct asked *a, const char *name)
     if (!w.n || fill_has(name, DELETES "|and|or|without") || strstr(name, "...") ||
         strstr(name, "\xe2\x80\xa6"))
         return false;
-    bool may = text_choice(ENDINGS, w.w[0].text) >= 0, goods = text_choice(GOODS, w.w[0].text) >= 0;
+    bool may = text_choice(ENDINGS, w.w[0].text) >= 0, goods = fill_has(name, GOODS);
+    may = may || a->f->proposal || (asks(a) && !fill_has(name, SERIOUS)) ||
+          (is_fragment(a) && (goods || !fill_has(name, SERIOUS)));
     for (int i = 0; i < a->s.n && !may; i++) {
         const struct clause *k = asked_clause(a, i);
         bool verb = k && k->known && k->all.w == &a->s.w[i] && a->w[i].n;
         may = (verb && match_alike(a->w[i].w[0].text, w.w[0].text) >= 0.95F) || commits(a, i, name) ||
               (goods && ((words_is(a->s, i, WANTS) && words_is(a->s, i - 1, "i|we|he|she|they")) ||
-                         (words_is(a->s, i, "i'd|we'd") && words_is(a->s, i + 1, "like")) ||
+                         (words_is(a->s, i, "i'd|we'd") && words_is(a->s, i + 1, "like|love")) ||
+                         (words_is(a->s, i, "i'll|we'll") && words_is(a->s, i + 1, "have|take")) ||
                          (words_is(a->s, i - 1, "can|could") && words_is(a->s, i + 1, "get"))));
     }
     return may;
@@ -253,7 +332,11 @@ static int find_button(struct asked *a, const struct form_line *l, bool changed)
         other = i == a->s.n ? other : other ? -1 : k;
         end = fill_leaves(l->v[k].text) ? end : end ? -1 : k;
     }
+    bool only = a->form.n == 1 && end > 0; /* a question */
     end = other ? other : end;
+    if (!best.bits && only && !changed && end > 0 && !fill_has(l->v[end].text, DELETES) &&
+        (other || words_is(a->s, 0, "yes|yeah|yep")))
+        return end;
     if (best.bits)
         doubt_leaving(a, l->v[best.value].text, best.bits);
     for (int i = 0; i < a->s.n; i++) /* "I have booked a suite" */
@@ -276,6 +359,23 @@ static int find_item(const struct asked *a, const struct form_line *l)
     return n.two ? 0 : n.value;
 }
 
+/* Doubts plans for the past: "I voted for it", "the project is done". */
+static void doubt_past(struct asked *a, bool values)
+{
+    for (int i = 0; i < a->s.n; i++) {
+        const char *text = a->s.w[i].text;
+        if (values && fill_has(text, CONSENT) && words_is(a->s, i - 1, "they|he|she|who|nobody|everybody"))
+            a->doubt = "the task may be the opinion of others";
+        if (words_is(a->s, i, "say|says|said|think|thinks|told") && words_is(a->s, i - 1, "they|he|she"))
+            a->doubt = "the task may be the opinion of others";
+        bool past = text_ends(text, "ed") && !text_ends(text, "eed") &&
+                    words_is(a->s, i - 1, "i|we|he|she|they|have|has|i've|we've|already");
+        if ((past && !HAS(a->typed, i) && !words_is(a->s, i + 1, "to")) ||
+            (values && words_is(a->s, i, "done|finished")))
+            a->doubt = "the task may describe the past";
+    }
+}
+
 bool asked_fill(struct asked *a)
 {
     bool changed = a->file >= 0, menu = changed; /* Save As is used */
@@ -296,5 +396,6 @@ bool asked_fill(struct asked *a)
             value[i] = find_button(a, l, changed);
         changed = changed || value[i];
     }
+    doubt_past(a, changed && !menu);
     return changed;
 }

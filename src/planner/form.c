@@ -5,6 +5,7 @@
 #include "base/utf8.h"
 #include "plain/resolve.h"
 #include "planner/planner_impl.h"
+#include "planner/quantity.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -88,11 +89,15 @@ static bool ends_value(struct span s, int i)
 int form_part(struct form_line *l, struct span s, int i, int to)
 {
     bool spin = !strcmp(l->of->e->role, "spin button");
-    int number = spin && to == i + 1 ? match_number(s.w[i].text) : -1;
-    autofree char *text = number >= 0 ? xasprintf("%d", number) : words_text(words_part(s, i, to));
+    char number[MATCH_WORD];
+    bool is_number = spin && quantity_number(s, i, number) == to - i;
+    is_number = is_number || quantity_date(s, i, l->of->e->value, number) == to - i;
+    autofree char *text = is_number ? xstrdup(number) : words_text(words_part(s, i, to));
     size_t n = strlen(text);
-    while (!s.w[to - 1].quoted && n && strchr("!?", text[n - 1]))
+    while (!s.w[to - 1].quoted && n && (strchr("!?:", text[n - 1]) || (text[n - 1] == ')' && *text == '(')))
         text[--n] = 0;
+    if (*text == '(' && !s.w[i].quoted)
+        memmove(text, text + 1, n--);
     if (!n || n >= CANDIDATE_NAME || (spin && strspn(text, "0123456789.,-+") != n))
         return -1;
     return add_value(l, in_quotes(text, CANDIDATE_NAME), NULL);

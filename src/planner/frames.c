@@ -3,6 +3,7 @@
 
 #include "plain/resolve.h"
 #include "planner/lexicon.h"
+#include "planner/quantity.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -32,6 +33,45 @@ static bool read_number(const char *text, char out[MATCH_WORD])
            strspn(out, "0123456789.+-*/") == end;
 }
 
+/* Writes the keys of a sum in other words: "six notebooks at 3.75 apiece, how much is that?" */
+static bool sum_told(struct span s, char keys[SUM_KEYS])
+{
+    char number[2][MATCH_WORD], text[MATCH_WORD];
+    int n = 0, at[2] = {0, 0}, size;
+    bool asked = false, each = false, parts = false, minus = false, from = false, plus = false,
+         people = false;
+    for (int i = 0; i < s.n; i += size ? size : 1) {
+        size = words_is(s, i, "one") ? 0 : quantity_number(s, i, text);
+        if (size && n == 2)
+            return false;
+        if (size) {
+            at[n] = i;
+            memcpy(number[n++], text, sizeof text);
+            people =
+                people || (n == 1 && words_is(s, i + size, "of") && words_is(s, i + size + 1, "us|them"));
+            continue;
+        }
+        if (words_is(
+                s, i,
+                "one|percent|squared|square|root|power|twice|double|half|more|date|day|time|hours|old") ||
+            strpbrk(s.w[i].text, "%0123456789"))
+            return false;
+        asked = asked || words_is(s, i, ASKS_TOLD);
+        each = each || (words_is(s, i, "apiece|each|per") && !parts);
+        parts = parts || words_is(s, i, "share|shared|sharing|split|divide|divided|among|between");
+        minus = minus || words_is(s, i, "away|spent|spend|subtract|deduct|left");
+        from = from || (n == 1 && words_is(s, i, "from"));
+        plus = plus || words_is(s, i, "altogether|together|total|sum|add");
+    }
+    bool swap = (minus && from) || (parts && people);
+    const char *sign = parts ? "/" : minus ? "-" : each ? "*" : plus ? "+" : "";
+    if (n != 2 || !asked || !*sign || (parts && minus) || at[0] == at[1] ||
+        (parts && !people && !(words_is(s, at[1] - 1, "among|between|by"))))
+        return false;
+    snprintf(keys, SUM_KEYS, "%s%s%s=", number[swap], sign, number[!swap]);
+    return true;
+}
+
 bool sum_read(struct span s, char keys[SUM_KEYS])
 {
     char number[MATCH_WORD], first[MATCH_WORD] = "";
@@ -48,10 +88,10 @@ bool sum_read(struct span s, char keys[SUM_KEYS])
             joint = numbers ? "by|with" : operations[k].joint;
             known = true;
         }
-        if (known || (!numbers && words_is(s, i, ASKS_SUM)))
+        if (known || (!numbers && words_is(s, i, ASKS_SUM)) || words_is(s, i, "please|thanks"))
             continue;
         if (!read_number(s.w[i].text, number) || (numbers && !sign))
-            return false;
+            return sum_told(s, keys);
         if (!numbers++ && sign) /* "subtract 15 from 40" */
             snprintf(first, sizeof first, "%s", number);
         else if (*first && numbers == 2)
@@ -81,6 +121,63 @@ enum framed frame_sum(struct frame *f)
             return FRAME_UNSURE;
     }
     return FRAME_DONE;
+}
+
+/* ---- new folders ---------------------------------------------------------------------------------------- */
+
+#define FOLDER "folder|directory"
+#define MAKING                                                                                               \
+    "make|create|new|add|a|an|the|another|empty|i|i'd|we|me|us|would|like|want|need|here|in|" FOLDER
+
+struct span folder_name(const struct planner *p, int *clauses)
+{
+    struct span none = {.n = 0}, all = {p->clauses.words.w, p->clauses.words.n};
+    const struct clause *k = &p->clauses.c[p->at.clause];
+    if (p->at.clause >= p->clauses.n || p->clauses.nots)
+        return none;
+    bool folder = false, makes = false;
+    int i = (int)(k->all.w - all.w), from = i, to;
+    for (; i < all.n && words_is(all, i, MAKING) && !(folder && isupper((unsigned char)*all.w[i].text));
+         i++) {
+        folder = folder || words_is(all, i, FOLDER);
+        makes = makes || words_is(all, i, "make|create|new|add");
+    }
+    i += words_is(all, i, "called|named|titled|name")                  ? 1
+         : words_is(all, i, "call|name") && words_is(all, i + 1, "it") ? 2
+                                                                       : 0;
+    bool marked = i > from && words_is(all, i - 1, "called|named|titled|it|name");
+    if (!folder || !makes || i >= all.n || match_is_filler(all.w[i].text) ||
+        words_is(all, i, "after|inside") || (!marked && !clause_is_hard(all, i, false)))
+        return none;
+    for (to = i + 1;
+         to < all.n && !all.w[i].quoted && !all.w[to - 1].after &&
+         !words_is(all, to, "in|here|and|then|please|for|to|with|inside|after|under|at|on|of|from|by");)
+        to++;
+    int end = to;
+    while (words_is(all, end, "in|here|please|for|me"))
+        end++;
+    for (*clauses = 0; p->at.clause + *clauses < p->clauses.n;) {
+        const struct clause *c = &p->clauses.c[p->at.clause + *clauses];
+        if (c->all.w - all.w >= end)
+            break;
+        ++*clauses;
+        if (c->all.w + c->all.n - all.w > end) /* other words */
+            return none;
+    }
+    return words_part(all, i, to);
+}
+
+/* The key that makes a folder in file managers, whose menus tell their items only when they are open. */
+enum framed frame_folder(struct frame *f)
+{
+    int clauses;
+    if (!text_ends(f->all->title, "Thunar") && !text_ends(f->all->title, "File Manager") &&
+        !text_ends(f->all->title, "Nemo") && !text_ends(f->all->title, "Caja"))
+        return FRAME_NONE;
+    if (!folder_name(f->p, &clauses).n || f->p->at.clause + clauses < f->p->clauses.n)
+        return FRAME_NONE;
+    f->out->at.pressed = true;
+    return frame_key(f, "ctrl+shift+n") == FRAME_DONE ? FRAME_OPENS : FRAME_UNSURE;
 }
 
 /* ---- closing ------------------------------------------------------------------------------------------- */

@@ -24,7 +24,9 @@
 /* before and in a sum (frames.c) */
 #define ASKS_SUM                                                                                             \
     "calculate|compute|work|out|what|what's|whats|is|how|much|many|the|result|of|please|tell|me|do|i|get|"   \
-    "if|equals|can|you|could|figure|give|makes|make"
+    "if|equals|can|you|could|figure|give|makes|make|need|want|i'd|like|thanks"
+
+#define ASKS_TOLD "how|what|what's|whats|calculate|compute|figure|much"
 
 /* ---- verbs that begin a clause (clauses.c) ---- */
 
@@ -54,10 +56,14 @@
 #define LIGHT                                                                                                \
     "want|wants|need|needs|like|likes|prefer|prefers|get|gets|give|take|takes|make|makes|"                   \
     "use|uses|have|has|having|go|going|goes|come|comes|stay|staying|do|does|let|lets|got|been|"              \
-    "was|were|yes|ok|okay|sure|fine|well|thank|too|really|very|quite|perhaps|"                               \
+    "yes|ok|okay|sure|fine|well|thank|too|really|very|quite|perhaps|"                                        \
     "maybe|ready|finished|done|right|thing|things|one|ones|kind|included|additional|additionally|"           \
     "hi|hello|hey|dear|i'm|i'd|i'll|we'd|we're|we'll|it's|that's|he|she|they|through|onto|along|around|"     \
-    "i've|we've|who|am|being|down|today|then"
+    "i've|we've|who|am|being|down|today|then|thx|im|brr|oh|um|mine|yours|love|together|"                     \
+    "brought|bring|she's|he's|they're|there's|who's|what's|still|already|actually|"                          \
+    "basically|probably|indeed|course|bit|lot|shall|may|might|must|same|stuff|way|"                          \
+    "kindly|gladly|lets|which|where|how|because|since|us|hers|ours|theirs|leaving|"                          \
+    "everybody|nah|look|see"
 /* ... after a pronoun, in statements of people about themselves */
 #define STATES                                                                                               \
     "work|works|working|live|lives|living|travel|travels|travelling|traveling|speak|speaks|speaking|"        \
@@ -65,18 +71,28 @@
     "think|guess|choose|select|pick|going|staying|looking"
 #define SUBJECTS "i|we|he|she|they|i'm|we're|am|are|is|to|i'd|i'll|we'll|would|will"
 #define ASIDES   "i|i'm|i've|we|we're|we've|it's|that's|thanks|thank|hi|hello|great|good|fine|well"
-#define WISHES   "need|needs|want|wants|like|prefer|must|should|would|with|for"
+#define WISHES   "need|needs|want|wants|prefer|must|should|would|with|for|please|i'd|we'd|let|wish|i'll|we'll"
+
+/* ---- statements and negations (parts.c) ---- */
+
+#define SELF                                                                                                 \
+    "i|i'm|im|i've|i'll|we|we're|we've|we'll|my|our|it|it's|its|this|there|that's|the|nobody|today|tomorrow"
+/* beside the name of what a part denies: "I don't want X any longer" */
+#define SCOPE_WORDS                                                                                          \
+    "any|longer|more|anymore|all|at|need|needs|want|wants|like|needed|wanted|necessary|number|address|"      \
+    "required|other|it's|is|other|please"
 
 /* ---- verbs that a kind of step covers (cover.c) ---- */
 
 #define SETS                                                                                                 \
     "set|change|adjust|move|turn|switch|put|add|give|show|play|view|open|print|bump|raise|lower|increase|"   \
-    "decrease|reduce"
+    "decrease|reduce|become|move|pick|stay|staying|keep|brought|bring|make|sent"
 #define ENTERS                                                                                               \
-    "create|new|enter|register|fill|sign|log|number|address|complete|write|type|input|insert|jot|note"
+    "create|new|enter|register|fill|sign|log|number|address|complete|write|type|input|insert|jot|note|hand|" \
+    "assign|assigned|reassign|belongs"
 #define CALLS   "name|call" /* ... a field for a name */
 #define TICKS   "include|enable|tick|check|activate|including"
-#define UNTICKS "take|off|remove|drop|untick|uncheck|disable|deactivate|deselect"
+#define UNTICKS "unsubscribe|take|off|remove|drop|untick|uncheck|disable|deactivate|deselect"
 #define SAVES                                                                                                \
     "save|store|keep|file|copy|name|named|call|called|under|as|document|text|note|changes|put|what's"
 /* a pressed button covers the verbs that are in a group with a word of its name */
@@ -87,14 +103,19 @@
 
 /* ---- buttons and ticks (fill.c) ---- */
 
-#define OFF "off|untick|uncheck|disable|deactivate|remove|drop|deselect|unselect"
+#define OFF "off|unsubscribe|untick|uncheck|disable|deactivate|remove|drop|deselect|unselect"
 #define CLOSING                                                                                              \
-    "cancel|close|help|no|discard|reset|defaults|back|quit|abort|later|more|about|options|stay|keep|leave"
+    "cancel|close|help|no|not|skip|dismiss|discard|reset|defaults|back|quit|abort|later|more|about|options|stay|keep|leave"
 #define ENDINGS "ok|apply|save|done|submit"
 #define DELETES "delete|remove|erase|clear"
+#define CONSENT "agree|accept|consent|understand|understood"
 #define SHOWS   "show|use|enable|play|allow|print|display|activate|include|receive|add|send|in"
 #define WANTS   "want|wants|need|needs|would"
 #define GOODS   "order|buy|book|reserve|request|get"
+/* ... that are not pressed unless the task has their verb or a wish */
+#define SERIOUS                                                                                              \
+    "order|buy|purchase|pay|book|reserve|rent|hire|send|post|publish|sell|transfer|donate|upload|reject|"    \
+    "decline|block|install|uninstall|format|restart|log|merge|overwrite"
 #define ORDERS                                                                                               \
     "make|place|order|buy|purchase|book|reserve|request|submit|send|register|sign|join|enrol|subscribe"
 #define PRONOUNS "it|them|that|this|me|him|her|us|everything|things|as|alone"
@@ -112,22 +133,24 @@
     "monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|may|june|july|"   \
     "august|september|october|november|december|christmas|easter"
 #define NAMES                                                                                                \
-    "name|guest|customer|person|recipient|passenger|owner|author|contact|client|user|username|reader"
+    "name|nickname|alias|guest|customer|person|recipient|passenger|owner|author|contact|client|user|username|reader"
 #define PLACES  "city|town|place|from|origin|location"
-#define TARGETS "to|destination|city|town"
+#define TARGETS "to|destination|city|town|recipient|receiver"
 
 /* ---- words of one meaning, and those that name no thing (match.c) ---- */
 
 #define SYNONYMS                                                                                             \
     "delete|remove|erase|trash", "preferences|settings|options|configuration", "quit|exit",                  \
         "search|find|look", "large|big", "small|little", "colour|color", "picture|photo|image",              \
-        "ok|confirm|accept|done", "cancel|abort|dismiss", "order|buy|purchase", "send|submit",               \
-        "email|mail|e-mail", "phone|telephone|mobile", "city|town", "quantity|amount|pieces",                \
+        "ok|confirm|accept|done", "cancel|abort|dismiss", "discard|throw", "order|buy|purchase",             \
+        "send|submit", "email|mail|e-mail", "phone|telephone|mobile", "city|town", "quantity|amount|pieces", \
         "copy|duplicate", "new|create", "help|manual", "font|typeface", "enlarge|magnify|zoom",              \
         "save|store", "show|display|view", "next|continue|proceed|forward", "previous|back", "gift|present", \
         "shipping|delivery", "note|comment|remark", "user|username", "wrap|wrapping",                        \
-        "fullscreen|full-screen", "surname|lastname", "redo|repeat", "start|begin|launch", "bicycle|bike",   \
-        "folder|directory", "reset|restore"
+        "guest|guests|people|person|persons|visitor|visitors|adults", "percent|%",                           \
+        "kg|kilo|kilogram|kilogramme", "cm|centimetre|centimeter", "password|passphrase|passcode|pin",       \
+        "participant|attendee", "fullscreen|full-screen", "surname|lastname", "redo|repeat",                 \
+        "start|begin|launch", "bicycle|bike", "folder|directory", "reset|restore"
 #define FILLERS                                                                                              \
     "the|a|an|to|in|into|on|of|for|at|with|by|from|as|and|my|me|i|it|its|this|that|these|those|please|is|"   \
     "be|are|your|you|we|us|our|button|field|box|checkbox|option|menu|item|list|tab|link|icon|entry|window|"  \

@@ -102,8 +102,11 @@ struct match_words match_words_of(const char *text)
 /* Writes a word without its ending. */
 static void stem(const char *word, char out[MATCH_WORD])
 {
-    size_t n = strlen(word);
-    snprintf(out, MATCH_WORD, "%s", word);
+    size_t n = 0;
+    for (const char *at = word; *at; at++) /* "Wi-Fi" */
+        if (n + 1 < MATCH_WORD && (*at != '-' || isdigit((unsigned char)*word)))
+            out[n++] = *at;
+    out[n] = 0;
     if (isdigit((unsigned char)word[0]) || strpbrk(word, ".@"))
         return;
     if (n > 4 && text_ends(out, "ies"))
@@ -134,6 +137,10 @@ static bool synonyms(const char *a, const char *b)
 float match_alike(const char *a, const char *b)
 {
     char x[MATCH_WORD], y[MATCH_WORD];
+    for (; a[0] == '0' && isdigit((unsigned char)a[1]);) /* "09:40" */
+        a++;
+    for (; b[0] == '0' && isdigit((unsigned char)b[1]);)
+        b++;
     if (!strcmp(a, b))
         return 1;
     if (isdigit((unsigned char)*a) != isdigit((unsigned char)*b)) { /* "three", "3" */

@@ -176,10 +176,13 @@ static enum framed plan_clauses(struct frame *f)
     struct plan *out = f->out;
     enum framed done = FRAME_DONE;
     if (out->at.later) {
+        int made = 0;
         done = frame_save(f);
-        out->at.clause += until_file(p, out->at.clause, p->clauses.n - out->at.clause);
+        out->at.clause +=
+            folder_name(p, &made).n ? made : until_file(p, out->at.clause, p->clauses.n - out->at.clause);
         out->at.later = false;
-    }
+    } else if (frame_folder(f) == FRAME_OPENS)
+        return FRAME_OPENS;
     while (done == FRAME_DONE && out->at.clause < p->clauses.n && !out->at.pressed) {
         bool saves = until_file(p, out->at.clause, 0) == 1;
         const struct clause *k = &p->clauses.c[out->at.clause];
@@ -233,7 +236,7 @@ static bool plan_by(struct planner *p, enum way way, const struct candidates *al
     struct frame f = {.p = p, .all = all, .out = out, .proposal = (loosely || model) && proposal};
     if (way == BY_SUM       ? !*p->sum
         : !p->clauses.n     ? true
-        : way == BY_CLAUSES ? p->at.asked
+        : way == BY_CLAUSES ? p->at.asked || p->clauses.nots
         : model             ? effort == PLAN_RULES || !has_writer(p)
                             : !first || (loosely && !proposal))
         return false;

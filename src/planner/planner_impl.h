@@ -80,6 +80,10 @@ bool fill_leaves(const char *name);
 bool sum_read(struct span s, char keys[SUM_KEYS]);
 /* Presses the keys of the sum that the task is. */
 enum framed frame_sum(struct frame *f);
+/* Returns the name of the folder that the next clauses make, and their number; n 0: they make none. */
+struct span folder_name(const struct planner *p, int *clauses);
+/* Opens the dialog for a new folder. */
+enum framed frame_folder(struct frame *f);
 /* Closes the window. */
 enum framed frame_close(struct frame *f, const struct clause *k);
 /* Writes or changes the text of an editor. */

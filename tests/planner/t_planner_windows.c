@@ -142,7 +142,9 @@ static void t_sum(void **state)
                                     {.role = "push button", .name = "7", .states = ON, AT(40), .parent = 0},
                                     {.role = "push button", .name = "-", .states = ON, AT(70), .parent = 0},
                                     {.role = "push button", .name = "=", .states = ON, AT(100), .parent = 0}};
-    static const char *const same[] = {"Subtract 1 from 17", "How much is 17 minus one?", "what's 17 - 1"};
+    static const char *const same[] = {"Subtract 1 from 17", "How much is 17 minus one?", "what's 17 - 1",
+                                       "what do I get when I take 1 away from seventeen",
+                                       "I had 17 and spent 1, how much is left?"};
     struct snapshot s = plan_complete(keys, 5);
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
         char *got = plan_text(&s, same[i], false);
@@ -150,9 +152,14 @@ static void t_sum(void **state)
                             "1. press \"1\"  2. press \"7\"  3. press \"-\"  4. press \"1\"  5. press \"=\"");
         free(got);
     }
-    char *got = plan_text(&s, "How much is 17 minus the discount?", false);
-    assert_true(text_starts(got, "refused"));
-    free(got);
+    static const char *const others[] = {
+        "How much is 17 minus the discount?", "I had 17 and 1 percent is left, how much?",
+        "I had 17, spent 1 and then 1, how much is left?", "I had 17 and spent 1"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        char *got = plan_text(&s, others[i], false);
+        assert_true(text_starts(got, "refused") || text_starts(got, "unsure"));
+        free(got);
+    }
 }
 
 static void t_typed(void **state)

@@ -220,6 +220,77 @@ static struct element people[] = {
     BUTTON("Reset", 100),
 };
 
+/* Forms whose button is neither OK nor a word of most tasks. */
+static struct element stay[] = {
+    WINDOW("Guest house"),
+    {.role = "spin button", .name = "Guests", .value = "1", .states = FIELD, AT(10), .parent = 0},
+    {.role = "spin button", .name = "Nights", .value = "1", .states = FIELD, AT(40), .parent = 0},
+    {.role = "check box", .name = "Breakfast", .states = ON, AT(70), .parent = 0},
+    BUTTON("Reserve", 100),
+    BUTTON("Back", 130),
+};
+static struct element delivery[] = {
+    WINDOW("Furniture"),
+    {.role = "entry", .name = "Address", .states = FIELD, AT(10), .parent = 0},
+    {.role = "entry", .name = "Day", .value = "24.02.2026", .states = FIELD, AT(40), .parent = 0},
+    {.role = "spin button", .name = "Weight (kg)", .value = "1", .states = FIELD, AT(70), .parent = 0},
+    BUTTON("Schedule", 100),
+    BUTTON("Cancel", 130),
+};
+static struct element profile[] = {
+    WINDOW("Your profile"),
+    {.role = "entry", .name = "Email", .value = "kim@old.example", .states = FIELD, AT(10), .parent = 0},
+    {.role = "entry", .name = "Phone", .states = FIELD, AT(40), .parent = 0},
+    {.role = "check box", .name = "Newsletter", .states = TICKED, AT(70), .parent = 0},
+    {.role = "check box", .name = "Wi-Fi calls", .states = TICKED, AT(100), .parent = 0},
+    BUTTON("Save profile", 130),
+    BUTTON("Cancel", 160),
+};
+static struct element ticket[] = {
+    WINDOW("Ticket 12"),
+    {.role = "entry", .name = "Assigned to", .states = FIELD, AT(10), .parent = 0},
+    {.role = "check box", .name = "Urgent", .states = ON, AT(40), .parent = 0},
+    BUTTON("Update", 70),
+    BUTTON("Cancel", 100),
+};
+/* A table in which a time and a column name a row, and a button has the name of a column. */
+static struct element flights[] = {
+    WINDOW("Rebooking"),
+    {.role = "table", .name = "", .states = ON, .rect = {0, 20, 400, 80}, .parent = 0},
+    {.role = "column header", .name = "Join", .states = ON, .rect = {0, 0, 100, 20}, .parent = 1},
+    {.role = "column header", .name = "Departure", .states = ON, .rect = {100, 0, 100, 20}, .parent = 1},
+    {.role = "table cell", .name = "LH 201", .states = ON, .rect = {0, 20, 100, 20}, .parent = 1},
+    {.role = "table cell", .name = "07:15", .states = ON, .rect = {100, 20, 100, 20}, .parent = 1},
+    {.role = "table cell", .name = "LH 204", .states = ON, .rect = {0, 40, 100, 20}, .parent = 1},
+    {.role = "table cell", .name = "09:40", .states = ON, .rect = {100, 40, 100, 20}, .parent = 1},
+    BUTTON("Join", 200),
+    BUTTON("Cancel", 230),
+};
+static struct element consent[] = {
+    WINDOW("House rules"),
+    {.role = "check box", .name = "I have read the rules and agree", .states = ON, AT(10), .parent = 0},
+    BUTTON("OK", 40),
+    BUTTON("Cancel", 70),
+};
+static struct element enrol[] = {
+    WINDOW("Course catalogue"),
+    {.role = "label", .name = "Statistics has 4 free places.", .states = ON, AT(10), .parent = 0},
+    BUTTON("Enrol", 40),
+    BUTTON("Not now", 70),
+};
+static struct element secret[] = {
+    WINDOW("Unlock the archive"),
+    {.role = "password text", .name = "Password:", .states = FIELD, AT(10), .parent = 0},
+    BUTTON("OK", 40),
+    BUTTON("Cancel", 70),
+};
+static struct element files[] = {
+    WINDOW("music - Thunar"),
+    {.role = "menu bar", .states = ON, .rect = {0, 0, 400, 20}, .parent = 0},
+    {.role = "menu", .name = "File", .states = ON, .rect = {0, 0, 40, 20}, .parent = 1},
+    BUTTON("Home", 40),
+};
+
 struct snapshot plan_complete(struct element *e, int n)
 {
     for (int i = 0; i < n; i++) {
@@ -247,7 +318,9 @@ static const struct {
     WINDOW_OF(closing),  WINDOW_OF(publish),  WINDOW_OF(leaving), WINDOW_OF(account), WINDOW_OF(shop),
     WINDOW_OF(shirt),    WINDOW_OF(wrapping), WINDOW_OF(paying),  WINDOW_OF(session), WINDOW_OF(opening),
     WINDOW_OF(message),  WINDOW_OF(mail),     WINDOW_OF(notice),  WINDOW_OF(page),    WINDOW_OF(pair),
-    WINDOW_OF(draft),    WINDOW_OF(meeting),  WINDOW_OF(people)};
+    WINDOW_OF(draft),    WINDOW_OF(meeting),  WINDOW_OF(people),  WINDOW_OF(stay),    WINDOW_OF(delivery),
+    WINDOW_OF(profile),  WINDOW_OF(ticket),   WINDOW_OF(flights), WINDOW_OF(consent), WINDOW_OF(enrol),
+    WINDOW_OF(secret),   WINDOW_OF(files)};
 
 struct snapshot plan_window(const char *name)
 {
