@@ -78,7 +78,7 @@ static enum player_next click_option(struct player *p, const char *name, const s
                                      struct buf *b, char *why, size_t size)
 {
     const char *row = below ? NULL : p->steps.s[p->s.at].row;
-    struct resolve_query option = {name, RESOLVE_OPTION, row, below};
+    struct resolve_query option = {name, RESOLVE_OPTION, row, below, false};
     enum player_next next;
     bool several;
     const struct element *e = player_find(p, &option, &several, why, size);
@@ -112,7 +112,7 @@ static enum player_next click_option(struct player *p, const char *name, const s
 const struct element *player_whole_option(struct player *p)
 {
     const struct plain_step *s = &p->steps.s[p->s.at];
-    struct resolve_query q = {s->whole, RESOLVE_OPTION, NULL, NULL};
+    struct resolve_query q = {s->whole, RESOLVE_OPTION, NULL, NULL, false};
     const struct element *found[2];
     bool split = s->in && s->whole;
     return split && p->now && resolve(p->now, &q, found, 2) == 1 &&
@@ -148,8 +148,18 @@ static enum player_next choose_in_opened(struct player *p, const struct resolve_
 {
     const struct plain_step *s = &p->steps.s[p->s.at];
     const struct element *list = opened_list(p, lists);
-    if (player_chooses_by_keys(p, list, s->in))
+    if (!p->s.typing && player_chooses_by_keys(p, list, s->in))
         return player_choose_by_keys(p, list, b, why, size);
+    struct resolve_query option = {s->what, RESOLVE_OPTION, NULL, NULL, false};
+    bool writes = list && state_in(list->states, STATE_EDITABLE) && !p->s.keys && !p->ref;
+    const struct element *found[1];
+    if (writes && !resolve(p->now, &option, found, 1) &&
+        player_wait_or_fail(p, PLAYER_EFFECT_MS) == NEXT_FAILED) {
+        p->s.typing = true;
+        p->s.keys++; /* a field that suggests what fits its text, and may open only then */
+        player_write(p, list, s->what, b);
+        return NEXT_ACTION;
+    }
     return click_option(p, s->what, list, b, why, size);
 }
 
@@ -159,7 +169,7 @@ int player_choice(const struct player *p, const struct plain_step *s, struct pla
     int n = 0;
     *out = (struct plain_step){0};
     for (int k = 0; p->now && !p->ref && plain_choice(s, k, &one); k++) {
-        struct resolve_query q = {one.in, RESOLVE_LIST, s->row, NULL};
+        struct resolve_query q = {one.in, RESOLVE_LIST, s->row, NULL, false};
         const struct element *found[1];
         if (one.in && resolve(p->now, &q, found, 1) && !n++)
             *out = one;
@@ -200,7 +210,7 @@ static bool has_option(const struct snapshot *s, const struct element *list, con
 const struct element *player_list_with(struct player *p, const char *option)
 {
     const char *row = p->steps.s[p->s.at].row;
-    struct resolve_query q = {option, RESOLVE_OPTION, row, NULL};
+    struct resolve_query q = {option, RESOLVE_OPTION, row, NULL, false};
     const struct element *found[1], *only = NULL;
     if (!p->now || resolve(p->now, &q, found, 1))
         return NULL;
@@ -222,16 +232,17 @@ const struct element *player_list_with(struct player *p, const char *option)
 enum player_next player_choose(struct player *p, struct buf *b, char *why, size_t size)
 {
     const struct plain_step *s = &p->steps.s[p->s.at];
-    struct resolve_query lists = {s->in, RESOLVE_LIST, s->row, NULL};
+    struct resolve_query lists = {s->in, RESOLVE_LIST, s->row, NULL, false};
     const struct element *list = NULL;
     enum player_next next;
     bool several = false;
     const struct element *whole = p->s.opened ? NULL : player_whole_option(p);
     if (p->s.phase > p->s.keys && !p->s.opened) {
         list = s->in ? player_find(p, &lists, &several, why, size) : NULL;
-        struct resolve_query option = {s->what, RESOLVE_OPTION, list ? NULL : s->row, list};
-        return player_verify_selected(p, whole ? whole : player_find(p, &option, &several, why, size), why,
-                                      size);
+        struct resolve_query option = {s->what, RESOLVE_OPTION, list ? NULL : s->row, list, false};
+        if (!whole && !(whole = player_find(p, &option, &several, why, size)) && list)
+            whole = player_find_away(p);
+        return player_verify_selected(p, whole, why, size);
     }
     if (p->s.phase - p->s.keys > 1)
         return verify_choice(p, &lists, why, size);
@@ -244,7 +255,7 @@ enum player_next player_choose(struct player *p, struct buf *b, char *why, size_
         return NEXT_FAILED;
     lists.name = s->in;
     if (s->in && !(list = player_find(p, &lists, &several, why, size)))
-        return player_missing(p);
+        return player_missing(p, why, size);
     if (!s->in)
         list = player_list_with(p, s->what);
     if (!list || !player_is_closed_list(list))

@@ -17,6 +17,7 @@ enum {
     BY_START = 60,
     PREFERRED = 5,
     ACTIVE = 2,
+    IN_PAGE = 1,
     LABEL_ABOVE = 40, /* px */
     LABEL_BESIDE = 300,
 };
@@ -147,7 +148,7 @@ static int suits(const struct element *e, enum resolve_for use)
     case RESOLVE_LIST:
         return !strcmp(e->role, "combo box") ? 2 : text_listed(lists, e->role);
     case RESOLVE_FIELD:
-        return text_listed(fields, e->role) ? 2 : 0;
+        return text_listed(fields, e->role) ? 2 : !strcmp(e->role, "slider");
     case RESOLVE_TAB:
         return text_listed(tabs, e->role) ? 2 : !strcmp(e->role, "radio button");
     case RESOLVE_MENU_ITEM:
@@ -222,10 +223,11 @@ const struct element *resolve_page(const struct snapshot *s, const struct elemen
  * it as showing only if nothing clips it; the page itself clips elements that are scrolled away. */
 static bool is_drawn_outside(const struct snapshot *s, const struct element *e, const struct element *group)
 {
-    const struct element *page = resolve_page(s, e);
+    const struct element *page = state_in(e->states, STATE_SHOWING) ? resolve_page(s, e) : NULL;
     for (const struct element *o = page; page && group > page && o < s->e + s->n; o++) {
         struct screen_rect both = screen_rect_intersect(o->rect, group->rect);
-        if (o->parent == e->parent && o->rect.w > 0 && o->rect.h > 0 && (both.w <= 0 || both.h <= 0))
+        if (o->parent == e->parent && state_in(o->states, STATE_SHOWING) && o->rect.w > 0 && o->rect.h > 0 &&
+            (both.w <= 0 || both.h <= 0))
             return true;
     }
     return false;
@@ -241,7 +243,9 @@ const struct element *resolve_hidden_by(const struct snapshot *s, const struct e
         if (!strcmp(up->role, "page tab")) /* GTK 3: the page is below its tab */
             continue;
         struct screen_rect r = up->rect;
-        bool placed = r.w > 1 && r.h > 1 && up->trust != PLACE_NONE && up->trust != PLACE_DOUBTFUL;
+        bool doubtful =
+            up->trust == PLACE_DOUBTFUL && !resolve_page(s, up); /* not a list that a page opens */
+        bool placed = r.w > 1 && r.h > 1 && up->trust != PLACE_NONE && !doubtful;
         if (placed && up->parent >= 0 && !is_inside(e, r) && !is_drawn_outside(s, e, up))
             return up;
     }
@@ -252,6 +256,32 @@ const struct element *resolve_hidden_by(const struct snapshot *s, const struct e
 static bool is_in_sight(const struct snapshot *s, const struct element *e)
 {
     return !resolve_hidden_by(s, e);
+}
+
+/* Returns whether an element is part of a page that does not show it. */
+static bool is_away(const struct snapshot *s, const struct element *e)
+{
+    return !state_in(e->states, STATE_SHOWING) && resolve_page(s, e);
+}
+
+const struct element *resolve_scrolled_by(const struct snapshot *s, const struct element **e)
+{
+    const struct element *pane = resolve_hidden_by(s, *e), *page = resolve_page(s, *e);
+    if (!pane || !page || pane <= page ||
+        (state_in(pane->states, STATE_SHOWING) && is_inside(pane, page->rect)))
+        return pane;
+    *e = pane;
+    return page;
+}
+
+bool resolve_is_beyond(const struct snapshot *s, const struct element *e)
+{
+    const struct element *moved = e, *pane = resolve_page(s, e) ? resolve_scrolled_by(s, &moved) : NULL;
+    int middle = e->rect.x + e->rect.w / 2;
+    for (const struct element *in = e; pane && in != pane; in = &s->e[in->parent])
+        if (in->rect.w <= 1 || in->rect.h <= 1) /* folded up */
+            return false;
+    return pane && middle >= pane->rect.x && middle < pane->rect.x + pane->rect.w;
 }
 
 bool resolve_in_active_window(const struct snapshot *s, const struct element *e)
@@ -310,7 +340,8 @@ static int score(const struct snapshot *s, const struct resolve_query *q, const 
         return 0;
     if (q->use == RESOLVE_MENU_ITEM && !strcmp(s->e[e->parent].role, "menu bar"))
         return 0;
-    if (q->use != RESOLVE_ANY && !is_in_sight(s, e))
+    bool sight = q->use == RESOLVE_ANY ? !is_away(s, e) : is_in_sight(s, e);
+    if (!sight && !(q->beyond && resolve_is_beyond(s, e)))
         return 0;
     if (q->below && (e == q->below || !is_below(s, e, q->below)))
         return 0;
@@ -324,7 +355,8 @@ static int score(const struct snapshot *s, const struct resolve_query *q, const 
         by = BY_START;
     if (!by || (q->row && !resolve_in_row(s, e, q->row)))
         return 0;
-    return by + (role == 2 ? PREFERRED : 0) + (resolve_in_active_window(s, e) ? ACTIVE : 0);
+    return by + (role == 2 ? PREFERRED : 0) + (resolve_in_active_window(s, e) ? ACTIVE : 0) +
+           (resolve_page(s, e) ? IN_PAGE : 0);
 }
 
 /* Returns whether an element repeats another one at the same place: a cell and the label in it. */
@@ -383,7 +415,8 @@ static int from_header(const struct element *label, const struct element *e)
 /* Returns whether a query can mean a field or list that has no name of its own. */
 static bool can_be_meant(const struct snapshot *s, const struct resolve_query *q, const struct element *e)
 {
-    return suits(e, q->use) == 2 && is_placed(e) && is_in_sight(s, e) &&
+    return suits(e, q->use) == 2 && is_placed(e) &&
+           (is_in_sight(s, e) || (q->beyond && resolve_is_beyond(s, e))) &&
            (!q->below || (e != q->below && is_below(s, e, q->below))) &&
            (!q->row || resolve_in_row(s, e, q->row));
 }

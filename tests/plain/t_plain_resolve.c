@@ -77,7 +77,7 @@ static int ref_of(const char *name, enum resolve_for use, const char *row)
 {
     const struct snapshot s = {.e = elements, .n = N};
     const struct element *found[8];
-    int n = resolve(&s, &(struct resolve_query){name, use, row, NULL}, found, 8);
+    int n = resolve(&s, &(struct resolve_query){name, use, row, NULL, false}, found, 8);
     return n == 1 ? (int)found[0]->ref : -n;
 }
 
@@ -151,7 +151,7 @@ static void t_nearest(void **state)
     struct buf b;
     complete();
     buf_init(&b, 1000);
-    resolve_nearest(&s, &(struct resolve_query){"Save as PDF", RESOLVE_PRESS, NULL, NULL}, &b);
+    resolve_nearest(&s, &(struct resolve_query){"Save as PDF", RESOLVE_PRESS, NULL, NULL, false}, &b);
     assert_non_null(strstr(b.data, "Save As..."));
     buf_free(&b);
 }
@@ -173,7 +173,7 @@ static void t_open_menu(void **state)
         menu[i].label = menu[i].value = "";
     struct snapshot s = {.e = menu, .n = 4, .hit = -1};
     const struct element *found[2];
-    struct resolve_query q = {"Save As", RESOLVE_MENU_ITEM, NULL, NULL};
+    struct resolve_query q = {"Save As", RESOLVE_MENU_ITEM, NULL, NULL, false};
     assert_int_equal(resolve(&s, &q, found, 2), 1);
     assert_ptr_equal(found[0], &menu[3]);
 }
@@ -218,7 +218,7 @@ static void t_clickable(void **state)
     struct snapshot s = {.e = page, .n = sizeof page / sizeof *page, .hit = -1};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct element *found[2];
-        struct resolve_query q = {cases[i].name, RESOLVE_PRESS, NULL, NULL};
+        struct resolve_query q = {cases[i].name, RESOLVE_PRESS, NULL, NULL, false};
         int n = resolve(&s, &q, found, 2);
         if (n != (cases[i].at >= 0) || (n && found[0] != &page[cases[i].at]))
             fail_msg("'%s': %d found, %s", cases[i].name, n, n ? found[0]->role : "");
@@ -283,7 +283,7 @@ static void t_field_in_row(void **state)
     struct snapshot s = {.e = table, .n = sizeof table / sizeof *table, .hit = -1};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct element *found[2];
-        struct resolve_query q = {cases[i].name, cases[i].use, cases[i].row, NULL};
+        struct resolve_query q = {cases[i].name, cases[i].use, cases[i].row, NULL, false};
         int n = resolve(&s, &q, found, 2), ref = n == 1 ? (int)found[0]->ref : -n;
         if (ref != cases[i].ref)
             fail_msg("'%s' in row '%s' is e%d, expected e%d", cases[i].name, cases[i].row ? cases[i].row : "",
@@ -310,10 +310,11 @@ static void t_popover(void **state)
     }
     const struct snapshot s = {.e = e, .n = sizeof e / sizeof *e, .hit = -1};
     const struct element *found[2];
-    assert_int_equal(resolve(&s, &(struct resolve_query){"Save", RESOLVE_PRESS, NULL, NULL}, found, 2), 1);
+    assert_int_equal(resolve(&s, &(struct resolve_query){"Save", RESOLVE_PRESS, NULL, NULL, false}, found, 2),
+                     1);
     assert_int_equal(found[0]->ref, 4);
     assert_int_equal(
-        resolve(&s, &(struct resolve_query){"Scrolled away", RESOLVE_PRESS, NULL, NULL}, found, 2), 0);
+        resolve(&s, &(struct resolve_query){"Scrolled away", RESOLVE_PRESS, NULL, NULL, false}, found, 2), 0);
 }
 
 static const struct CMUnitTest tests[] = {
