@@ -193,7 +193,7 @@ void player_look(struct player *p)
     const struct plain_step *step = p->s.at < p->steps.n ? &p->steps.s[p->s.at] : NULL;
     bool asks = step && (step->verb == PLAIN_CHECK || step->verb == PLAIN_WAIT);
     struct elements_scope scope = {.all = asks && step->state == PLAIN_GONE,
-                                   .beyond = asks,
+                                   .beyond = asks || p->s.all,
                                    .closed = !step || (step->verb == PLAIN_CHOOSE && !step->in)};
     p->now = NULL;
     if (!p->elements)

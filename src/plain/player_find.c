@@ -40,7 +40,7 @@ static bool explain_unsuitable(const struct player *p, const struct resolve_quer
     other.use = RESOLVE_ANY;
     other.beyond = true;
     if (q->use == RESOLVE_ANY || !resolve(p->now, &other, found, 1) ||
-        !resolve_same(resolve_name(found[0]), q->name))
+        !resolve_same(resolve_name(found[0]), q->name) || resolve_suits(found[0], q->use))
         return false;
     buf_printf(b, "%s '%.80s' %s", found[0]->role, q->name, uses[q->use]);
     return true;
@@ -188,15 +188,18 @@ bool player_still_waits(struct player *p)
     return clock_ms_since(p->begun) < PLAYER_WAIT_MS;
 }
 
-/* Begins to turn the wheel on a pane towards an element, NULL: down.  Returns false if the last turn has not
- * moved it. */
+/* Begins to turn the wheel on a pane towards an element, NULL: down.  A turn that has not moved it may have met
+ * another pane: it is repeated near the left and the right edge.  Returns false if neither has moved it. */
 static bool turn_wheel(struct player *p, const struct element *pane, const struct element *e, uint64_t place)
 {
     struct screen_rect r = pane->rect;
     int far = e ? e->rect.y + e->rect.h / 2 - r.y - r.h / 2 : 0;
-    if (p->s.turns >= PLAYER_SCROLLS || (p->s.turns && place == p->s.place))
+    bool moved = !p->s.turns || place != p->s.place;
+    p->s.edge = moved ? p->s.edge : p->s.edge + 1;
+    if (p->s.turns >= PLAYER_SCROLLS || p->s.edge >= PLAYER_EDGES)
         return false;
-    p->s.x = r.x + r.w / 2;
+    const int x[PLAYER_EDGES] = {r.w / 2, r.w / 50, r.w - r.w / 25};
+    p->s.x = r.x + x[p->s.edge];
     p->s.y = r.y + r.h / 2;
     p->s.upwards = far < 0;
     p->s.amount = !e ? PLAYER_TURN : abs(far) < PLAYER_TURN_PX ? 1 : abs(far) / PLAYER_TURN_PX;
@@ -253,9 +256,13 @@ static enum player_next search_page(struct player *p, char *why, size_t size)
     const struct element *moved = n ? found[0] : NULL, *pane = n ? resolve_scrolled_by(p->now, &moved) : NULL;
     if (pane)
         place = found[0]->ref * UINT64_C(31) + (uint64_t)(found[0]->rect.y + (1 << 20));
-    bool turned = pane               ? turn_wheel(p, pane, moved, place)
-                  : n || p->s.opened ? false
-                                     : turn_wheel(p, &copy, NULL, place);
+    if (n && !pane) { /* in sight, but below a group that is not */
+        p->s.all = true;
+        return player_wait_or_fail(p, PLAYER_START_MS);
+    }
+    bool turned = pane          ? turn_wheel(p, pane, moved, place)
+                  : p->s.opened ? false
+                                : turn_wheel(p, &copy, NULL, place);
     if (pane && !turned)
         snprintf(why, size, "'%.80s' is out of sight, and the wheel does not reach it", p->sought.name);
     return turned ? NEXT_WAIT : NEXT_STEP;
@@ -318,6 +325,8 @@ static bool is_still(struct player *p, const struct element *e)
 {
     uint64_t place = e->ref * UINT64_C(31) + (uint64_t)(e->rect.y + (1 << 20));
     bool still = !p->s.turns || place == p->s.still;
+    if (!p->s.still)
+        p->s.since = clock_ns();
     p->s.still = place;
     return still;
 }

@@ -19,6 +19,7 @@ enum {
     PLAYER_TURN_MS = 700,    /* for a page to move after the wheel was turned */
     PLAYER_TURN = 3,         /* notches of a turn when the place of a name is not known */
     PLAYER_TURN_MAX = 10,
+    PLAYER_EDGES = 3,
     PLAYER_TURN_PX = 120, /* most pixels that a notch moves */
 };
 
@@ -35,6 +36,8 @@ struct player_state {
     bool search;    /* the wheel is turned at x, y by `amount`, because the name is not in sight */
     bool upwards;   /* ... up, not down */
     int amount;
+    bool all;        /* elements that are scrolled out of sight are read, too */
+    int edge;        /* place of the wheel on the pane: at its middle, or near an edge */
     int turns;       /* of the wheel in this search */
     uint64_t place;  /* sum over the places of the elements that the wheel moves, before the last turn */
     uint64_t still;  /* ref and place of the element at the last look, after the wheel was turned */

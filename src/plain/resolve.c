@@ -20,6 +20,7 @@ enum {
     IN_PAGE = 1,
     LABEL_ABOVE = 40, /* px */
     LABEL_BESIDE = 300,
+    OVERLAP = 8, /* px */
 };
 
 /* ---- names --------------------------------------------------------------------------------------------- */
@@ -41,7 +42,10 @@ void resolve_normalize(const char *name, char out[RESOLVE_NAME])
     for (size_t i = 0; i < n && used + 8 < RESOLVE_NAME; i += len) {
         int got = utf8_decode(name + i, n - i, &cp);
         len = got > 0 ? (size_t)got : 1;
-        bool space = got <= 0 || cp <= ' ' || cp == 0xa0 || cp == 0xfffc || cp == 0xfffd || cp == 0x2026;
+        bool icon = (cp >= 0xe000 && cp <= 0xf8ff) || cp >= 0xf0000 || /* of a font: private use */
+                    (cp >= 0x25b2 && cp <= 0x25c5);                    /* triangles */
+        bool space =
+            got <= 0 || cp <= ' ' || cp == 0xa0 || cp == 0xfffc || cp == 0xfffd || cp == 0x2026 || icon;
         if (cp == '_' && i + 1 < n && isalnum((unsigned char)name[i + 1]) && (i == 0 || name[i - 1] == ' '))
             continue; /* mnemonic mark */
         if (cp == '&' && (i == 0 || name[i - 1] != ' ') && isalnum((unsigned char)name[i + 1]) &&
@@ -219,17 +223,27 @@ const struct element *resolve_page(const struct snapshot *s, const struct elemen
     return i >= 0 ? &s->e[i] : NULL;
 }
 
-/* Returns whether a page draws an element, or one beside it, apart from a group around both.  Browsers report
- * it as showing only if nothing clips it; the page itself clips elements that are scrolled away. */
+static bool is_apart(const struct element *e, const struct element *group)
+{
+    struct screen_rect both = screen_rect_intersect(e->rect, group->rect);
+    return state_in(e->states, STATE_SHOWING) && e->rect.w > 0 && e->rect.h > 0 &&
+           (both.w <= OVERLAP || both.h <= OVERLAP);
+}
+
+/* Returns whether a page draws an element, one beside it or one around it apart from a group around them, or at
+ * its edge, as it does with lists that open.  Browsers report it as showing only if nothing clips it; the page
+ * itself clips elements that are scrolled away. */
 static bool is_drawn_outside(const struct snapshot *s, const struct element *e, const struct element *group)
 {
     const struct element *page = state_in(e->states, STATE_SHOWING) ? resolve_page(s, e) : NULL;
-    for (const struct element *o = page; page && group > page && o < s->e + s->n; o++) {
-        struct screen_rect both = screen_rect_intersect(o->rect, group->rect);
-        if (o->parent == e->parent && state_in(o->states, STATE_SHOWING) && o->rect.w > 0 && o->rect.h > 0 &&
-            (both.w <= 0 || both.h <= 0))
+    if (!page || group <= page)
+        return false;
+    for (const struct element *in = e; in > group; in = &s->e[in->parent])
+        if (is_apart(in, group))
             return true;
-    }
+    for (const struct element *o = page; o < s->e + s->n; o++)
+        if (o->parent == e->parent && is_apart(o, group))
+            return true;
     return false;
 }
 
