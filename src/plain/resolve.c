@@ -25,12 +25,14 @@ enum {
 
 /* ---- names --------------------------------------------------------------------------------------------- */
 
-/* Removes a key combination after the name of a menu item: "Save As...   Ctrl+S". */
+/* Removes a key combination after the name of a menu item: "Save As...   Ctrl+S", "Save Ctrl+S". */
 static size_t without_keys(const char *name, size_t n)
 {
-    const char *gap = strchr(name, '\t');
+    const char *gap = strchr(name, '\t'), *last = strrchr(name, ' ');
     if (gap)
         return (size_t)(gap - name);
+    if (last && (text_starts(last, " Ctrl+") || text_starts(last, " Alt+") || text_starts(last, " Shift+")))
+        return (size_t)(last - name);
     gap = strstr(name, "  ");
     return gap && strchr(gap, '+') ? (size_t)(gap - name) : n;
 }

@@ -120,6 +120,8 @@ static void t_names(void **state)
         {"Find", RESOLVE_PRESS, NULL, 0},
         {"More", RESOLVE_PRESS, NULL, 28}, /* an icon of a font, and a triangle */
     };
+    assert_true(resolve_same("New Launcher", "New Launcher Ctrl+Shift+L"));
+    assert_false(resolve_same("New", "New Launcher Ctrl+Shift+L"));
     complete();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int ref = ref_of(cases[i].name, cases[i].use, cases[i].row);
