@@ -249,6 +249,12 @@ static bool is_drawn_outside(const struct snapshot *s, const struct element *e, 
     return false;
 }
 
+/* Returns whether an element is part of a page that does not show it. */
+static bool is_away(const struct snapshot *s, const struct element *e)
+{
+    return !state_in(e->states, STATE_SHOWING) && resolve_page(s, e);
+}
+
 const struct element *resolve_hidden_by(const struct snapshot *s, const struct element *e)
 {
     const struct element *end = popup_of(s, e);
@@ -272,12 +278,6 @@ const struct element *resolve_hidden_by(const struct snapshot *s, const struct e
 static bool is_in_sight(const struct snapshot *s, const struct element *e)
 {
     return !resolve_hidden_by(s, e);
-}
-
-/* Returns whether an element is part of a page that does not show it. */
-static bool is_away(const struct snapshot *s, const struct element *e)
-{
-    return !state_in(e->states, STATE_SHOWING) && resolve_page(s, e);
 }
 
 const struct element *resolve_scrolled_by(const struct snapshot *s, const struct element **e)
@@ -356,7 +356,7 @@ static int score(const struct snapshot *s, const struct resolve_query *q, const 
         return 0;
     if (q->use == RESOLVE_MENU_ITEM && !strcmp(s->e[e->parent].role, "menu bar"))
         return 0;
-    bool sight = q->use == RESOLVE_ANY ? !is_away(s, e) : is_in_sight(s, e);
+    bool sight = !is_away(s, e) && (q->use == RESOLVE_ANY || is_in_sight(s, e));
     if (!sight && !(q->beyond && resolve_is_beyond(s, e)))
         return 0;
     if (q->below && (e == q->below || !is_below(s, e, q->below)))
