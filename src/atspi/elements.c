@@ -283,8 +283,9 @@ static bool send_question(struct elements *x)
 bool elements_ask(struct elements *x, const struct elements_scope *s, double ms)
 {
     elements_pump(x);
-    json_t *q = json_pack("{s:s, s:b, s:b, s:f}", "window", s->window ? s->window : "", "all", s->all,
-                          "closed", s->closed, "ms", ms > 2 * TRANSFER_MS ? ms - TRANSFER_MS : ms);
+    json_t *q =
+        json_pack("{s:s, s:b, s:b, s:b, s:f}", "window", s->window ? s->window : "", "all", s->all, "closed",
+                  s->closed, "beyond", s->beyond, "ms", ms > 2 * TRANSFER_MS ? ms - TRANSFER_MS : ms);
     if (q && s->at_point) {
         json_object_set_new(q, "x", json_integer(s->x));
         json_object_set_new(q, "y", json_integer(s->y));

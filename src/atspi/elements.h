@@ -68,6 +68,7 @@ struct elements_scope {
     bool all;    /* all programs, that of the active window first */
     bool closed; /* also items of closed menus and lists, and tabs' pages behind the front one; they have
                   * PLACE_NONE */
+    bool beyond; /* also elements of web pages that are scrolled out of sight; they lack STATE_SHOWING */
 };
 
 struct elements; /* used by one thread */

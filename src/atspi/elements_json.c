@@ -6,11 +6,12 @@
 static const struct {
     int bit;
     const char *name;
-} states[] = {{STATE_ACTIVE, "active"},     {STATE_CHECKED, "checked"},     {STATE_CLICKABLE, "clickable"},
-              {STATE_EDITABLE, "editable"}, {STATE_ENABLED, "enabled"},     {STATE_EXPANDABLE, "expandable"},
-              {STATE_EXPANDED, "expanded"}, {STATE_FOCUSABLE, "focusable"}, {STATE_FOCUSED, "focused"},
-              {STATE_PRESSED, "pressed"},   {STATE_SELECTED, "selected"},   {STATE_SENSITIVE, "sensitive"},
-              {STATE_VISIBLE, "visible"},   {STATE_IS_DEFAULT, "default"}};
+} states[] = {
+    {STATE_ACTIVE, "active"},     {STATE_CHECKED, "checked"},     {STATE_CLICKABLE, "clickable"},
+    {STATE_EDITABLE, "editable"}, {STATE_ENABLED, "enabled"},     {STATE_EXPANDABLE, "expandable"},
+    {STATE_EXPANDED, "expanded"}, {STATE_FOCUSABLE, "focusable"}, {STATE_FOCUSED, "focused"},
+    {STATE_PRESSED, "pressed"},   {STATE_SELECTED, "selected"},   {STATE_SENSITIVE, "sensitive"},
+    {STATE_VISIBLE, "visible"},   {STATE_IS_DEFAULT, "default"},  {STATE_INDETERMINATE, "indeterminate"}};
 
 static json_t *states_of(const struct element *e)
 {

@@ -203,10 +203,10 @@ static void described(struct reader *r, int i)
     bool hit = r->x >= 0 && up && is_window(n) && n->placed && screen_rect_contains(n->told, r->x, r->y);
     if (hit)
         reader_push(r, i, CALL_POINT, r->x, r->y);
-    if (reader_has_text(n))
-        reader_push(r, i, CALL_LENGTH, 0, 0);
-    else if (reader_has_number(n))
+    if (reader_has_number(n))
         reader_push(r, i, CALL_NUMBER, 0, 0);
+    else if (reader_has_text(n))
+        reader_push(r, i, CALL_LENGTH, 0, 0);
     if (reader_may_click(r, i))
         reader_push(r, i, CALL_ACTION, 0, 0);
     if (n->role == ROLE_DOCUMENT_WEB || n->role == ROLE_DOCUMENT_FRAME)
@@ -278,8 +278,10 @@ static void take_state(struct reader *r, int i, DBusMessage *reply)
                  (r->nodes[n->top].by_visible && n->depth > 0 && state_in(n->states, STATE_VISIBLE));
     int up = n->parent;
     bool in_window = up > 0 && is_window(&r->nodes[up]);
-    n->closed = !shows && is_closed(r, n);
-    if (shows || n->closed)
+    bool beyond = r->beyond && !shows && up >= 0 && r->nodes[up].shown &&
+                  state_in(n->states, STATE_VISIBLE) && reader_in_page(r, up);
+    n->closed = !shows && !beyond && is_closed(r, n);
+    if (shows || beyond || n->closed)
         show(r, i);
     if (in_window) {
         r->nodes[up].unseen--;

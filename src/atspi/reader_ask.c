@@ -31,7 +31,7 @@ bool reader_has_number(const struct node *n)
            n->role == ROLE_DIAL;
 }
 
-static bool is_in_page(const struct reader *r, int i)
+bool reader_in_page(const struct reader *r, int i)
 {
     while (i >= 0 && r->nodes[i].role != ROLE_DOCUMENT_WEB)
         i = r->nodes[i].parent;
@@ -44,5 +44,5 @@ bool reader_may_click(const struct reader *r, int i)
                                      ROLE_IMAGE,  ROLE_LIST_ITEM, ROLE_TABLE_CELL, ROLE_PANEL};
     uint32_t role = r->nodes[i].role;
     bool leaf = role == ROLE_STATIC && !strcmp(r->program->toolkit, "Chromium");
-    return !leaf && is_among(role, roles, sizeof roles / sizeof *roles) && is_in_page(r, i);
+    return !leaf && is_among(role, roles, sizeof roles / sizeof *roles) && reader_in_page(r, i);
 }

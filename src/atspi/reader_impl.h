@@ -106,6 +106,7 @@ struct reader {
     struct slot slots[READ_IN_FLIGHT];
     int in_flight, calls;
     bool closed; /* the question is also about closed menus and lists */
+    bool beyond; /* ... about elements of pages that are scrolled out of sight */
     int n_closed;
     bool cut, lost; /* a limit was reached; the bus was lost */
     int x, y;       /* point to be hit-tested, -1: none */
@@ -123,6 +124,8 @@ void reader_take(struct reader *r, const struct slot *s, DBusMessage *reply);
 bool reader_has_text(const struct node *n);
 bool reader_has_number(const struct node *n);
 bool reader_may_click(const struct reader *r, int i);
+/* Returns whether a node is a page or part of one. */
+bool reader_in_page(const struct reader *r, int i);
 
 /* Returns whether a name is that of a class, which GTK 4 gives to widgets without a label. */
 bool reader_class_name(const char *name);

@@ -63,6 +63,7 @@ enum { /* AtspiStateType: bits of a state set */
        STATE_SHOWING = 25,
        STATE_VISIBLE = 30,
        STATE_MANAGES_DESCENDANTS = 31,
+       STATE_INDETERMINATE = 32, /* partly checked */
        STATE_IS_DEFAULT = 39,
        STATE_CLICKABLE = 62, /* not of AT-SPI: text, image or group with a click handler of a page */
 };

@@ -1,7 +1,7 @@
 /* serve.c - the child process of elements.c: answers questions by reading programs, and reports focus
  * changes.
  *
- * A question is a line {"id", "refs", "window", "x", "y", "all", "closed", "ms"}, an answer a line {"id",
+ * A question is a line {"id", "refs", "window", "x", "y", "all", "closed", "beyond", "ms"}, an answer a line {"id",
  * "end", "hit", "window", "calls", "nodes", "ms", "read", "young", "empty", "elements": [[...], ...]}.
  * {"focus": true} arrives unrequested whenever the keyboard focus moves to another element, false if typed
  * text is not shown there. {"error"} says why nothing can be read. */
@@ -273,6 +273,7 @@ static void answer(const char *text, size_t len)
         child.r.refs = refs;
     }
     child.r.closed = json_is_true(json_object_get(line, "closed"));
+    child.r.beyond = json_is_true(json_object_get(line, "beyond"));
     child.n_windows = child.x ? xdisplay_windows(child.x, child.windows) : 0;
     const struct xwindow *meant = window_meant(window ? window : "", at_point, x, y);
     int pid = meant ? meant->pid : 0;

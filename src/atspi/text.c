@@ -69,11 +69,9 @@ static void put_states(struct buf *out, const struct element *e)
     static const struct {
         int state;
         const char *word;
-    } states[] = {{STATE_CHECKED, " checked"},
-                  {STATE_PRESSED, " pressed"},
-                  {STATE_SELECTED, " selected"},
-                  {STATE_EXPANDED, " open"},
-                  {STATE_FOCUSED, " focused"}};
+    } states[] = {{STATE_CHECKED, " checked"}, {STATE_INDETERMINATE, " partly checked"},
+                  {STATE_PRESSED, " pressed"}, {STATE_SELECTED, " selected"},
+                  {STATE_EXPANDED, " open"},   {STATE_FOCUSED, " focused"}};
     for (size_t i = 0; i < sizeof states / sizeof *states; i++)
         if (state_in(e->states, states[i].state))
             buf_puts(out, states[i].word);

@@ -187,12 +187,13 @@ static void reply_done(const struct player *p, struct buf *b)
     player_call(b, "answer", "text", text);
 }
 
-static void look(struct player *p)
+void player_look(struct player *p)
 {
     struct err e = ERR_INIT;
     const struct plain_step *step = p->s.at < p->steps.n ? &p->steps.s[p->s.at] : NULL;
-    struct elements_scope scope = {.all = step && step->state == PLAIN_GONE &&
-                                          (step->verb == PLAIN_CHECK || step->verb == PLAIN_WAIT),
+    bool asks = step && (step->verb == PLAIN_CHECK || step->verb == PLAIN_WAIT);
+    struct elements_scope scope = {.all = asks && step->state == PLAIN_GONE,
+                                   .beyond = asks || p->s.all,
                                    .closed = !step || (step->verb == PLAIN_CHOOSE && !step->in)};
     p->now = NULL;
     if (!p->elements)
@@ -268,7 +269,7 @@ static enum player_next more_steps(struct player *p, struct buf *b, char *why, s
     static const struct snapshot nothing = {.hit = -1};
     struct plain_steps more = {0};
     bool last = p->s.since && clock_ms_since(p->s.since) >= PLAYER_PATIENCE_MS;
-    look(p);
+    player_look(p);
     int got = p->source->next(p->source->arg, p->now ? p->now : &nothing, last, &more, why, size);
     if (got == 0) {
         p->ended = true;
@@ -303,7 +304,7 @@ static void note_refs(struct player *p)
 static enum player_next reply_step(struct player *p, struct buf *b)
 {
     char why[ERR_TEXT] = "";
-    look(p);
+    player_look(p);
     p->begun = p->begun ? p->begun : clock_ns();
     p->blame = PLAYER_NOT_DONE;
     char *before = elements_now(p);
@@ -455,7 +456,7 @@ bool player_can_begin(const struct plain_steps *steps, struct elements *elements
 {
     struct player p = {.steps = *steps, .elements = elements};
     for (int64_t start = clock_ns();; clock_sleep_ms(AGAIN_MS)) {
-        look(&p);
+        player_look(&p);
         int names = described(p.now);
         if ((without && names > 0) || player_finds(&p))
             return true;

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { POPUP_GAP = 40 }; /* px */
+
 /* Returns the choice that a list shows, as far as the program reports it: toolkits that name a list by its
  * choice report no value. */
 const char *player_shown_choice(const struct element *list, const char *name)
@@ -60,8 +62,16 @@ bool player_is_new(const struct player *p, const struct element *e)
     return p->n_refs > 0;
 }
 
+/* Returns whether a list is drawn just below or above the field that opens it. */
+static bool is_beside(const struct element *opened, const struct element *field)
+{
+    struct screen_rect r = opened->rect, f = field->rect;
+    int below = r.y - f.y - f.h, above = f.y - r.y - r.h;
+    return r.x < f.x + f.w && f.x < r.x + r.w && (abs(below) <= POPUP_GAP || abs(above) <= POPUP_GAP);
+}
+
 /* Returns whether an entry that is not below an open list can belong to it: it is in another window, was not
- * there before, or is in no other list. */
+ * there before, or is in no other list than one beside it. */
 static bool is_of_popup(const struct player *p, const struct element *e, const struct element *list)
 {
     static const char *const others[] = {"list", "list box", "table", "tree", "tree table", NULL};
@@ -69,7 +79,7 @@ static bool is_of_popup(const struct player *p, const struct element *e, const s
         return true;
     for (int i = e->parent; i >= 0; i = p->now->e[i].parent)
         if (text_listed(others, p->now->e[i].role))
-            return false;
+            return state_in(list->states, STATE_EXPANDED) && is_beside(&p->now->e[i], list);
     return strcmp(e->role, "radio button") != 0 && strcmp(e->role, "check box") != 0;
 }
 
@@ -78,7 +88,7 @@ static enum player_next click_option(struct player *p, const char *name, const s
                                      struct buf *b, char *why, size_t size)
 {
     const char *row = below ? NULL : p->steps.s[p->s.at].row;
-    struct resolve_query option = {name, RESOLVE_OPTION, row, below};
+    struct resolve_query option = {name, RESOLVE_OPTION, row, below, false};
     enum player_next next;
     bool several;
     const struct element *e = player_find(p, &option, &several, why, size);
@@ -112,7 +122,7 @@ static enum player_next click_option(struct player *p, const char *name, const s
 const struct element *player_whole_option(struct player *p)
 {
     const struct plain_step *s = &p->steps.s[p->s.at];
-    struct resolve_query q = {s->whole, RESOLVE_OPTION, NULL, NULL};
+    struct resolve_query q = {s->whole, RESOLVE_OPTION, NULL, NULL, false};
     const struct element *found[2];
     bool split = s->in && s->whole;
     return split && p->now && resolve(p->now, &q, found, 2) == 1 &&
@@ -148,8 +158,18 @@ static enum player_next choose_in_opened(struct player *p, const struct resolve_
 {
     const struct plain_step *s = &p->steps.s[p->s.at];
     const struct element *list = opened_list(p, lists);
-    if (player_chooses_by_keys(p, list, s->in))
+    if (!p->s.typing && player_chooses_by_keys(p, list, s->in))
         return player_choose_by_keys(p, list, b, why, size);
+    struct resolve_query option = {s->what, RESOLVE_OPTION, NULL, NULL, false};
+    bool writes = list && state_in(list->states, STATE_EDITABLE) && !p->s.keys && !p->ref;
+    const struct element *found[1];
+    if (writes && !resolve(p->now, &option, found, 1) &&
+        player_wait_or_fail(p, PLAYER_EFFECT_MS) == NEXT_FAILED) {
+        p->s.typing = true;
+        p->s.keys++; /* a field that suggests what fits its text, and may open only then */
+        player_write(p, list, s->what, b);
+        return NEXT_ACTION;
+    }
     return click_option(p, s->what, list, b, why, size);
 }
 
@@ -159,7 +179,7 @@ int player_choice(const struct player *p, const struct plain_step *s, struct pla
     int n = 0;
     *out = (struct plain_step){0};
     for (int k = 0; p->now && !p->ref && plain_choice(s, k, &one); k++) {
-        struct resolve_query q = {one.in, RESOLVE_LIST, s->row, NULL};
+        struct resolve_query q = {one.in, RESOLVE_LIST, s->row, NULL, false};
         const struct element *found[1];
         if (one.in && resolve(p->now, &q, found, 1) && !n++)
             *out = one;
@@ -200,7 +220,7 @@ static bool has_option(const struct snapshot *s, const struct element *list, con
 const struct element *player_list_with(struct player *p, const char *option)
 {
     const char *row = p->steps.s[p->s.at].row;
-    struct resolve_query q = {option, RESOLVE_OPTION, row, NULL};
+    struct resolve_query q = {option, RESOLVE_OPTION, row, NULL, false};
     const struct element *found[1], *only = NULL;
     if (!p->now || resolve(p->now, &q, found, 1))
         return NULL;
@@ -217,21 +237,39 @@ const struct element *player_list_with(struct player *p, const char *option)
     return only;
 }
 
+/* Returns the smallest group of a page around the text of this name that has the option, NULL: none, or several
+ * have it: pages draw such a text as the title of a group of buttons. */
+static const struct element *titled_group(const struct player *p, const char *title, const char *option)
+{
+    const struct snapshot *s = p->now;
+    const struct element *text[2], *found[1];
+    struct resolve_query named = {title, RESOLVE_ANY, NULL, NULL, false},
+                         q = {option, RESOLVE_OPTION, NULL, NULL, false};
+    if (!s || resolve(s, &named, text, 2) != 1 || !resolve_page(s, text[0]))
+        return NULL;
+    for (q.below = text[0]; strcmp(q.below->role, "document web") != 0; q.below = &s->e[q.below->parent])
+        if (resolve(s, &q, found, 1))
+            return q.below;
+    return NULL;
+}
+
 /* Opens a closed list, clicks the option, and verifies the choice.  An option of an open list is clicked at
  * once. */
 enum player_next player_choose(struct player *p, struct buf *b, char *why, size_t size)
 {
     const struct plain_step *s = &p->steps.s[p->s.at];
-    struct resolve_query lists = {s->in, RESOLVE_LIST, s->row, NULL};
+    struct resolve_query lists = {s->in, RESOLVE_LIST, s->row, NULL, false};
     const struct element *list = NULL;
     enum player_next next;
     bool several = false;
     const struct element *whole = p->s.opened ? NULL : player_whole_option(p);
     if (p->s.phase > p->s.keys && !p->s.opened) {
         list = s->in ? player_find(p, &lists, &several, why, size) : NULL;
-        struct resolve_query option = {s->what, RESOLVE_OPTION, list ? NULL : s->row, list};
-        return player_verify_selected(p, whole ? whole : player_find(p, &option, &several, why, size), why,
-                                      size);
+        list = s->in && !list ? titled_group(p, s->in, s->what) : list;
+        struct resolve_query option = {s->what, RESOLVE_OPTION, list ? NULL : s->row, list, false};
+        if (!whole && !(whole = player_find(p, &option, &several, why, size)) && list)
+            whole = player_find_away(p);
+        return player_verify_selected(p, whole, why, size);
     }
     if (p->s.phase - p->s.keys > 1)
         return verify_choice(p, &lists, why, size);
@@ -243,8 +281,10 @@ enum player_next player_choose(struct player *p, struct buf *b, char *why, size_
     if (take_reading(p, why, size) == NEXT_FAILED)
         return NEXT_FAILED;
     lists.name = s->in;
-    if (s->in && !(list = player_find(p, &lists, &several, why, size)))
-        return player_missing(p);
+    if (s->in && !(list = player_find(p, &lists, &several, why, size)) && !several)
+        list = titled_group(p, s->in, s->what);
+    if (s->in && !list)
+        return player_missing(p, why, size);
     if (!s->in)
         list = player_list_with(p, s->what);
     if (!list || !player_is_closed_list(list))

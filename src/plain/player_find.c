@@ -21,6 +21,31 @@ static const struct element *find_ref(struct player *p, char *why, size_t size)
     return NULL;
 }
 
+/* Writes that the name is that of an element which does not suit, or of one in another row.  Returns false if
+ * no element has it. */
+static bool explain_unsuitable(const struct player *p, const struct resolve_query *q, struct buf *b)
+{
+    static const char *const uses[] = {
+        [RESOLVE_PRESS] = "cannot be pressed", [RESOLVE_TICK] = "cannot be ticked",
+        [RESOLVE_OPTION] = "is not an option", [RESOLVE_LIST] = "is not a list",
+        [RESOLVE_FIELD] = "takes no text",     [RESOLVE_TAB] = "is not a tab",
+        [RESOLVE_MENU] = "is not a menu",      [RESOLVE_MENU_ITEM] = "is not an item of a menu"};
+    struct resolve_query other = *q;
+    const struct element *found[1];
+    other.row = NULL;
+    if (q->row && resolve(p->now, &other, found, 1)) {
+        buf_printf(b, "'%.80s' is not in the row of '%.80s'", q->name, q->row);
+        return true;
+    }
+    other.use = RESOLVE_ANY;
+    other.beyond = true;
+    if (q->use == RESOLVE_ANY || !resolve(p->now, &other, found, 1) ||
+        !resolve_same(resolve_name(found[0]), q->name) || resolve_suits(found[0], q->use))
+        return false;
+    buf_printf(b, "%s '%.80s' %s", found[0]->role, q->name, uses[q->use]);
+    return true;
+}
+
 /* Writes why no element, or none of n, is meant. */
 static void explain(struct player *p, const struct resolve_query *q, const struct element *const *found,
                     int n, char *why, size_t size)
@@ -42,12 +67,57 @@ static void explain(struct player *p, const struct resolve_query *q, const struc
         for (int i = 0; i < n; i++)
             buf_printf(&b, "%s%s at %d,%d", i ? ", " : "", found[i]->role, found[i]->rect.x,
                        found[i]->rect.y);
-    } else {
+    } else if (!explain_unsuitable(p, q, &b)) {
         buf_printf(&b, "'%.80s' is not on the screen", q->name);
         resolve_nearest(p->now, q, &b);
     }
     snprintf(why, size, "%s", b.data ? b.data : "not found");
     buf_free(&b);
+}
+
+/* Finds the elements that a query means, also those that are scrolled out of sight in a page. */
+static int find_beyond(struct player *p, struct resolve_query q, uint32_t below, const struct element **found,
+                       int max)
+{
+    static const struct elements_scope scope = {.beyond = true};
+    const struct snapshot *all;
+    if (!p->elements || elements_snapshot(p->elements, &scope, PLAYER_READ_MS, &all, NULL) < 0)
+        return 0;
+    p->now = all; /* the one before is not valid any more */
+    q.beyond = true;
+    for (int i = 0; i < all->n && below; i++)
+        q.below = all->e[i].ref == below ? &all->e[i] : q.below;
+    return all->end != SNAPSHOT_WHOLE || (below && !q.below) ? 0 : resolve(all, &q, found, max);
+}
+
+const struct element *player_find_away(struct player *p)
+{
+    const struct element *found[2];
+    return find_beyond(p, p->sought, p->below, found, 2) == 1 ? found[0] : NULL;
+}
+
+/* Returns whether only buttons of a browser have the name in sight, but it is that of an element of the page,
+ * or may be while that loads: "press Close" must not close the window then. */
+static bool is_hidden_by_browser(struct player *p, const struct resolve_query *q,
+                                 const struct element **found, int *n, int max)
+{
+    const struct element *page = NULL, *other[4];
+    for (int i = 0; i < p->now->n && !page; i++)
+        if (!strcmp(p->now->e[i].role, "document web") && resolve_in_active_window(p->now, &p->now->e[i]))
+            page = &p->now->e[i];
+    if (!*n || !page || p->ref || q->below || q->use == RESOLVE_ANY || resolve_page(p->now, found[0]) ||
+        !resolve_in_active_window(p->now, found[0]))
+        return false;
+    if (player_is_loading(p->now))
+        return true;
+    if (!p->s.compared) {
+        int m = find_beyond(p, *q, 0, other, 4);
+        p->s.in_page = m && resolve_page(p->now, other[0]);
+        p->s.compared = true;
+        player_look(p);
+        *n = p->now ? resolve(p->now, q, found, max) : 0;
+    }
+    return p->s.in_page;
 }
 
 /* Returns the only element that fits, or NULL with the reason; *several: the name is ambiguous. */
@@ -61,26 +131,36 @@ const struct element *player_find(struct player *p, const struct resolve_query *
     if (p->ref && q->use != RESOLVE_OPTION)
         return find_ref(p, why, size);
     int n = p->now ? resolve(p->now, q, found, 4) : 0;
+    if (n && is_hidden_by_browser(p, q, found, &n, 4))
+        n = 0;
     *several = n > 1;
     p->s.absent = n == 0;
     if (n == 1)
         return found[0];
+    p->sought = *q;
+    p->sought.below = NULL;
+    p->below = q->below ? q->below->ref : 0;
     explain(p, q, found, n, why, size);
     return NULL;
 }
 
-/* Finds the element of the current step by its name without and then with the words around it. */
+/* Finds the element of the current step by its name without and then with the words around it.  A condition
+ * is also about elements that are scrolled out of sight. */
 const struct element *player_find_target(struct player *p, enum resolve_for use, bool *several, char *why,
                                          size_t size)
 {
     const struct plain_step *s = &p->steps.s[p->s.at];
-    struct resolve_query q = {s->what, use, s->row, NULL};
+    struct resolve_query q = {s->what, use, s->row, NULL, false}, whole = q;
     const struct element *e = player_find(p, &q, several, why, size);
-    if (!e && !*several && s->whole && strcmp(s->whole, s->what) != 0) {
-        struct resolve_query whole = {s->whole, use, s->row, NULL};
-        char unused[ERR_TEXT];
+    char unused[ERR_TEXT];
+    whole.name = s->whole && strcmp(s->whole, s->what) != 0 ? s->whole : NULL;
+    if (!e && !*several && whole.name)
         e = player_find(p, &whole, several, unused, sizeof unused);
-    }
+    q.beyond = whole.beyond = s->verb == PLAIN_WAIT || s->verb == PLAIN_CHECK;
+    if (!e && !*several && q.beyond)
+        e = player_find(p, &q, several, unused, sizeof unused);
+    if (!e && !*several && q.beyond && whole.name)
+        e = player_find(p, &whole, several, unused, sizeof unused);
     return e;
 }
 
@@ -108,11 +188,46 @@ bool player_still_waits(struct player *p)
     return clock_ms_since(p->begun) < PLAYER_WAIT_MS;
 }
 
-/* Scrolls a web page down for a name that is not in sight: browsers do not report elements further below.
- * Returns false if a page is not shown, or the last turn of the wheel did not move it. */
-static bool search_page(struct player *p)
+/* Begins to turn the wheel on a pane towards an element, NULL: down.  A turn that has not moved it may have met
+ * another pane: it is repeated near the left and the right edge.  Returns false if neither has moved it. */
+static bool turn_wheel(struct player *p, const struct element *pane, const struct element *e, uint64_t place)
 {
-    const struct element *page = NULL;
+    struct screen_rect r = pane->rect;
+    int far = e ? e->rect.y + e->rect.h / 2 - r.y - r.h / 2 : 0;
+    bool moved = !p->s.turns || place != p->s.place;
+    p->s.edge = moved ? p->s.edge : p->s.edge + 1;
+    if (p->s.turns >= PLAYER_SCROLLS || p->s.edge >= PLAYER_EDGES)
+        return false;
+    const int x[PLAYER_EDGES] = {r.w / 2, r.w / 50, r.w - r.w / 25};
+    p->s.x = r.x + x[p->s.edge];
+    p->s.y = r.y + r.h / 2;
+    p->s.upwards = far < 0;
+    p->s.amount = !e ? PLAYER_TURN : abs(far) < PLAYER_TURN_PX ? 1 : abs(far) / PLAYER_TURN_PX;
+    p->s.amount = p->s.amount < PLAYER_TURN_MAX ? p->s.amount : PLAYER_TURN_MAX;
+    p->s.place = place;
+    p->s.turns++;
+    p->s.since = clock_ns();
+    return p->s.search = true;
+}
+
+/* Writes the reason if the name is known, but not for this use. */
+static bool explains(const struct player *p, const struct resolve_query *q, char *why, size_t size)
+{
+    struct buf b;
+    buf_init(&b, size);
+    bool known = explain_unsuitable(p, q, &b);
+    if (known)
+        snprintf(why, size, "%s", b.data);
+    buf_free(&b);
+    return known;
+}
+
+/* Scrolls a web page to a name that is not in sight: browsers report such elements only when they are asked
+ * for, and some pages create them when they are scrolled down.  Returns NEXT_STEP if there is nothing to
+ * scroll. */
+static enum player_next search_page(struct player *p, char *why, size_t size)
+{
+    const struct element *page = NULL, *found[4];
     uint64_t place = 0;
     double since = p->s.since ? clock_ms_since(p->s.since) : 0;
     for (int i = 0; p->now && i < p->now->n; i++) {
@@ -121,21 +236,43 @@ static bool search_page(struct player *p)
         if (!page && !strcmp(e->role, "document web") && e->rect.w > 0 && e->trust != PLACE_NONE)
             page = e;
     }
-    if (!page || p->ref || !p->s.absent || p->s.turns >= PLAYER_SCROLLS || p->s.opened ||
-        since < (p->s.turns ? PLAYER_TURN_MS : PLAYER_SEARCH_MS) || (p->s.turns && place == p->s.place))
-        return false;
-    p->s.x = page->rect.x + page->rect.w / 2;
-    p->s.y = page->rect.y + page->rect.h / 2;
-    p->s.place = place;
-    p->s.turns++;
-    p->s.since = clock_ns();
-    return p->s.search = true;
+    if (!page || p->ref || !p->s.absent || since < (p->s.turns ? PLAYER_TURN_MS : PLAYER_SEARCH_MS))
+        return NEXT_STEP;
+    struct element copy = *page;
+    const struct plain_step *s = &p->steps.s[p->s.at];
+    struct resolve_query q = p->sought;
+    int n = find_beyond(p, q, p->below, found, 4);
+    if (!n && q.name == s->whole && s->what) {
+        q.name = s->what;
+        n = find_beyond(p, q, p->below, found, 4);
+    }
+    p->s.in_page = p->s.in_page && n;
+    if (n > 1) {
+        explain(p, &q, found, n, why, size);
+        return NEXT_FAILED;
+    }
+    if (!n && p->now->end == SNAPSHOT_WHOLE && explains(p, &q, why, size))
+        return NEXT_STEP;
+    const struct element *moved = n ? found[0] : NULL, *pane = n ? resolve_scrolled_by(p->now, &moved) : NULL;
+    if (pane)
+        place = found[0]->ref * UINT64_C(31) + (uint64_t)(found[0]->rect.y + (1 << 20));
+    if (n && !pane) { /* in sight, but below a group that is not */
+        p->s.all = true;
+        return player_wait_or_fail(p, PLAYER_START_MS);
+    }
+    bool turned = pane          ? turn_wheel(p, pane, moved, place)
+                  : p->s.opened ? false
+                                : turn_wheel(p, &copy, NULL, place);
+    if (pane && !turned)
+        snprintf(why, size, "'%.80s' is out of sight, and the wheel does not reach it", p->sought.name);
+    return turned ? NEXT_WAIT : NEXT_STEP;
 }
 
-enum player_next player_missing(struct player *p)
+enum player_next player_missing(struct player *p, char *why, size_t size)
 {
-    if (search_page(p))
-        return NEXT_WAIT;
+    enum player_next next = search_page(p, why, size);
+    if (next != NEXT_STEP)
+        return next;
     bool whole = p->now && p->now->end == SNAPSHOT_WHOLE; /* a program that starts describes nothing */
     double named = p->s.acted ? PLAYER_PATIENCE_MS : PLAYER_START_MS;
     return player_wait_or_fail(p, !whole ? PLAYER_CUT_MS : p->ref ? PLAYER_EFFECT_MS : named);
@@ -182,13 +319,25 @@ static bool is_covered(struct player *p, const struct element *e, bool *popup)
     return !(*popup && p->s.opened); /* the list that the step has opened */
 }
 
+/* Returns whether an element is where it was at the last look, after the wheel was turned for it: pages move
+ * smoothly. */
+static bool is_still(struct player *p, const struct element *e)
+{
+    uint64_t place = e->ref * UINT64_C(31) + (uint64_t)(e->rect.y + (1 << 20));
+    bool still = !p->s.turns || place == p->s.still;
+    if (!p->s.still)
+        p->s.since = clock_ns();
+    p->s.still = place;
+    return still;
+}
+
 /* Returns the element if it can be used; otherwise NULL with what happens next. */
 const struct element *player_usable(struct player *p, const struct element *e, enum player_next *next,
                                     char *why, size_t size)
 {
     p->s.aside = p->s.dismiss = false;
     if (!e) {
-        *next = player_missing(p);
+        *next = player_missing(p, why, size);
         return NULL;
     }
     p->blame = PLAYER_NOT_DONE;
@@ -203,8 +352,10 @@ const struct element *player_usable(struct player *p, const struct element *e, e
         snprintf(why, size, "%s '%.80s' is covered by another window", e->role, resolve_name(e));
     else if ((p->s.dismiss = suggestions_open(p, e)))
         snprintf(why, size, "suggestions for the last field are open");
+    else if (!is_still(p, e))
+        snprintf(why, size, "the page still moves");
     else
         return e;
-    *next = player_missing(p);
+    *next = player_missing(p, why, size);
     return NULL;
 }

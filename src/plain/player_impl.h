@@ -17,24 +17,39 @@ enum {
     PLAYER_SCROLLS = 30,
     PLAYER_SEARCH_MS = 2000, /* for a name to appear before the page is scrolled for it */
     PLAYER_TURN_MS = 700,    /* for a page to move after the wheel was turned */
+    PLAYER_TURN = 3,         /* notches of a turn when the place of a name is not known */
+    PLAYER_TURN_MAX = 10,
+    PLAYER_EDGES = 3,
+    PLAYER_TURN_PX = 120, /* most pixels that a notch moves */
 };
 
 /* Progress through the steps. */
 struct player_state {
-    int64_t length;  /* of the conversation */
-    int at;          /* index of the current step */
-    int phase;       /* actions of the step that were performed */
-    int64_t since;   /* start of waiting in this phase; 0: not started */
-    bool acted;      /* a step has been performed */
-    bool unsure;     /* the action of this phase may have failed: the elements decide */
-    bool dismiss;    /* suggestions for p->field take the next click: the field is clicked */
-    bool absent;     /* no element has the name that was looked for last */
-    bool search;     /* the page at x, y is scrolled down, because the name may be further below */
+    int64_t length; /* of the conversation */
+    int at;         /* index of the current step */
+    int phase;      /* actions of the step that were performed */
+    int64_t since;  /* start of waiting in this phase; 0: not started */
+    bool acted;     /* a step has been performed */
+    bool unsure;    /* the action of this phase may have failed: the elements decide */
+    bool dismiss;   /* suggestions for p->field take the next click: the field is clicked */
+    bool absent;    /* no element has the name that was looked for last */
+    bool search;    /* the wheel is turned at x, y by `amount`, because the name is not in sight */
+    bool upwards;   /* ... up, not down */
+    int amount;
+    bool all;        /* elements that are scrolled out of sight are read, too */
+    int edge;        /* place of the wheel on the pane: at its middle, or near an edge */
     int turns;       /* of the wheel in this search */
-    uint64_t place;  /* sum over the places of all elements before the last turn */
+    uint64_t place;  /* sum over the places of the elements that the wheel moves, before the last turn */
+    uint64_t still;  /* ref and place of the element at the last look, after the wheel was turned */
+    bool in_page;    /* the name of a button of the browser is also that of an element of its page */
+    bool compared;   /* ... that is known */
     uint64_t seen;   /* digest of the elements while a key waits for a window that is still being filled */
     int64_t seen_at; /* since when it is the same; 0: not yet */
     bool aside;      /* a tool tip may cover the element: the pointer moves away */
+    double was;      /* value of a slider before the last keys */
+    double unit;     /* by which a key changes it; 0: not yet known */
+    int times;       /* of the last keys, negative: those that lower it */
+    int ticked;      /* state of the box before the last click */
     bool verified;   /* the element that was pressed reports the state that the press leads to */
     bool focuses;    /* the press may only move the keyboard focus: to a field, or a row */
     bool by_group; /* only a group around the text that was pressed handles clicks, and may ignore this one */
@@ -43,7 +58,7 @@ struct player_state {
     int keys;      /* actions of the step that were keys on the way to the element */
     bool keyed;    /* the last action was such a key */
     bool up;       /* the keys go up */
-    bool typing;   /* the name of a file was typed */
+    bool typing;   /* the name of a file, or of an option, was typed */
     uint32_t mark; /* the selection before that key */
     int x, y;
 };
@@ -59,10 +74,12 @@ struct player {
     struct player_state s;
     struct player_state asked; /* before the last reply */
     int turns;
-    uint32_t ref;   /* element of the only step, instead of its name; 0: found by name */
-    bool secret;    /* a step types a secret: values are neither compared nor printed */
-    char *before;   /* text of the elements before the last action; NULL: none */
-    uint32_t *refs; /* of the elements then */
+    uint32_t ref;                /* element of the only step, instead of its name; 0: found by name */
+    struct resolve_query sought; /* the last name that was not found; without `below` */
+    uint32_t below;              /* ref of the element below which it was sought; 0: any */
+    bool secret;                 /* a step types a secret: values are neither compared nor printed */
+    char *before;                /* text of the elements before the last action; NULL: none */
+    uint32_t *refs;              /* of the elements then */
     int n_refs;
     uint64_t digest;          /* of the elements then, apart from the focus */
     struct screen_rect field; /* last field that a step wrote to, until its suggestions are closed */
@@ -97,18 +114,27 @@ bool player_finds(struct player *p);
  * the keyboard focus. */
 uint64_t player_digest(const struct player *p);
 
+/* Reads the elements for the current step. */
+void player_look(struct player *p);
+/* Returns whether a web page still loads. */
+bool player_is_loading(const struct snapshot *s);
+
 /* player_find.c: Return the only element that fits, or NULL with the reason; *several: the name is ambiguous.
  * player_find_target() looks for the current step's name without and then with the words around it. */
 const struct element *player_find(struct player *p, const struct resolve_query *q, bool *several, char *why,
                                   size_t size);
 const struct element *player_find_target(struct player *p, enum resolve_for use, bool *several, char *why,
                                          size_t size);
+/* Returns the only element that the name which was not found last means among those that are scrolled out of
+ * sight, NULL: none.  p->now then has those, too. */
+const struct element *player_find_away(struct player *p);
 /* Returns the element if it can be used; otherwise NULL with what happens next. */
 const struct element *player_usable(struct player *p, const struct element *e, enum player_next *next,
                                     char *why, size_t size);
 /* Return NEXT_WAIT until this phase of the step has lasted ms, then NEXT_FAILED. */
 enum player_next player_wait_or_fail(struct player *p, double ms);
-enum player_next player_missing(struct player *p);
+/* Searches the page for the name that was not found, then waits for it. */
+enum player_next player_missing(struct player *p, char *why, size_t size);
 /* Returns whether a step that waits has time left, which keys typed in between do not extend. */
 bool player_still_waits(struct player *p);
 bool player_is_off(const struct element *e);
@@ -157,6 +183,12 @@ bool player_date_is(const struct snapshot *s, const struct element *e, const cha
 /* Types the date of the step into such an element, and verifies it. */
 enum player_next player_enter_date(struct player *p, const struct element *e, struct buf *b, char *why,
                                    size_t size);
+
+/* player_adjust.c: Returns whether the arrow keys set the value of an element. */
+bool player_is_adjusted(const struct element *e);
+/* Sets it to the number of the step, and verifies it. */
+enum player_next player_adjust(struct player *p, const struct element *e, struct buf *b, char *why,
+                               size_t size);
 
 /* Returns whether an element was not on the screen before the first action of the step. */
 bool player_is_new(const struct player *p, const struct element *e);

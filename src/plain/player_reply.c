@@ -85,9 +85,9 @@ void player_wait(struct player *p, const char *why, struct buf *b)
     } else if (p->s.search) {
         struct screen_rect view = screen_view(p->screen);
         buf_printf(b,
-                   "{\"name\": \"scroll\", \"arguments\": {\"x\": %d, \"y\": %d, \"direction\": \"down\", "
-                   "\"amount\": 3}}",
-                   p->s.x - view.x, p->s.y - view.y);
+                   "{\"name\": \"scroll\", \"arguments\": {\"x\": %d, \"y\": %d, \"direction\": \"%s\", "
+                   "\"amount\": %d}}",
+                   p->s.x - view.x, p->s.y - view.y, p->s.upwards ? "up" : "down", p->s.amount);
     } else if (p->s.aside) {
         buf_puts(b, "{\"name\": \"move\", \"arguments\": {\"x\": 1, \"y\": 1}}");
     } else {

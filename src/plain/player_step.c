@@ -31,7 +31,7 @@ static const struct element *focused(const struct snapshot *s)
     return found;
 }
 
-static bool is_loading(const struct snapshot *s)
+bool player_is_loading(const struct snapshot *s)
 {
     for (int i = 0; s && i < s->n; i++)
         if (!strcmp(s->e[i].role, "document web") && state_in(s->e[i].states, STATE_BUSY))
@@ -47,7 +47,7 @@ static bool is_changing(struct player *p, char *why, size_t size)
         p->s.seen_at = clock_ns();
     p->s.seen = now;
     snprintf(why, size, "the elements of the window still change");
-    return (is_loading(p->now) || clock_ms_since(p->s.seen_at) < PLAYER_STEADY_MS) &&
+    return (player_is_loading(p->now) || clock_ms_since(p->s.seen_at) < PLAYER_STEADY_MS) &&
            player_wait_or_fail(p, PLAYER_START_MS) == NEXT_WAIT;
 }
 
@@ -82,7 +82,7 @@ static enum player_next wait_for_button(struct player *p, const char *name, char
     bool read = p->now && (p->now->end == SNAPSHOT_WHOLE || p->now->end == SNAPSHOT_NOTHING);
     if (is_changing(p, why, size) || player_wait_or_fail(p, PLAYER_EFFECT_MS) == NEXT_WAIT)
         return NEXT_WAIT;
-    if (read && !is_loading(p->now))
+    if (read && !player_is_loading(p->now))
         return NEXT_STEP;
     snprintf(why, size, "%s and may have a button '%.40s'; for the key, write: press key %.40s",
              read ? "the page still loads" : "the window cannot be read completely", name, name);
@@ -122,6 +122,13 @@ static enum player_next press(struct player *p, struct buf *b, char *why, size_t
     if (p->s.typing || (!e && !p->s.keys && !s->maybe_key && player_selects_by_typing(p)))
         return player_select_by_typing(p, b, why, size);
     if (!e && !several && !p->s.keys && s->maybe_key) {
+        if (!p->s.compared) {
+            p->s.compared = true;
+            p->s.in_page = player_find_away(p);
+            player_look(p);
+        }
+        if (p->s.in_page)
+            return player_missing(p, why, size);
         if (is_button_word(s->what) && (next = wait_for_button(p, s->what, why, size)) != NEXT_STEP)
             return next;
         if (is_starting(p, why, size))
@@ -138,9 +145,18 @@ static enum player_next press(struct player *p, struct buf *b, char *why, size_t
     return NEXT_ACTION;
 }
 
+enum tick_state { TICK_OFF, TICK_ON, TICK_PARTLY };
+
+static enum tick_state tick_of(const struct element *e)
+{
+    return state_in(e->states, STATE_INDETERMINATE) ? TICK_PARTLY : player_is_on(e) ? TICK_ON : TICK_OFF;
+}
+
+/* Clicks until the element has the state: a box with three states may pass another one on the way. */
 static enum player_next tick(struct player *p, struct buf *b, char *why, size_t size)
 {
-    bool wanted = p->steps.s[p->s.at].verb == PLAIN_TICK, several;
+    bool several;
+    enum tick_state wanted = p->steps.s[p->s.at].verb == PLAIN_TICK ? TICK_ON : TICK_OFF, is;
     enum player_next next;
     const struct element *e = player_find_target(p, RESOLVE_TICK, &several, why, size), *box;
     if (e && !strcmp(e->role, "table cell") && (box = resolve_box(p->now, e)))
@@ -148,17 +164,18 @@ static enum player_next tick(struct player *p, struct buf *b, char *why, size_t 
     bool by_keys = player_goes_by_keys(p, e);
     if (!by_keys && !(e = player_usable(p, e, &next, why, size)))
         return next;
-    if (player_is_on(e) == wanted)
+    if ((is = tick_of(e)) == wanted)
         return NEXT_STEP;
     if (by_keys && p->s.phase == p->s.keys) {
         next = player_focus_by_keys(p, e, b, why, size);
         return next == NEXT_STEP ? player_press_focused(p, b) : next;
     }
-    if (p->s.phase) {
-        snprintf(why, size, "'%.80s' is still %s after a click", p->steps.s[p->s.at].what,
-                 wanted ? "off" : "on");
+    if (p->s.phase && (by_keys || (int)is == p->s.ticked || p->s.phase > TICK_PARTLY)) {
+        static const char *const words[] = {"off", "on", "partly on"};
+        snprintf(why, size, "'%.80s' is still %s after a click", p->steps.s[p->s.at].what, words[is]);
         return player_wait_or_fail(p, PLAYER_EFFECT_MS);
     }
+    p->s.ticked = is;
     player_click(p, e, "left", 1, b);
     return NEXT_ACTION;
 }
@@ -178,7 +195,7 @@ static enum player_next type(struct player *p, struct buf *b, char *why, size_t 
             return NEXT_WAIT;
         if (e && text_listed(buttons, e->role)) {
             snprintf(why, size, "%s '%.80s' has the keyboard, which takes no text", e->role, resolve_name(e));
-            return player_missing(p);
+            return player_missing(p, why, size);
         }
         free(p->typed_over);
         p->typed_over = readable ? xstrdup(e->value) : NULL;
@@ -213,14 +230,25 @@ static enum player_next enter(struct player *p, struct buf *b, char *why, size_t
     const struct element *e = player_find_target(p, RESOLVE_FIELD, &several, why, size);
     if (e && player_is_date(p->now, e) && (p->s.phase || player_usable(p, e, &next, why, size)))
         return player_enter_date(p, e, b, why, size);
+    if (e && player_is_adjusted(e) && (p->s.phase || player_usable(p, e, &next, why, size)))
+        return player_adjust(p, e, b, why, size);
     if (p->s.phase == p->s.keys && player_goes_by_keys(p, e)) {
         next = player_focus_by_keys(p, e, b, why, size);
         return next == NEXT_STEP ? player_write_focused(p, s->value, b) : next;
     }
+    /* pages give another meaning to Home and End in spin buttons */
+    bool over = e && !strcmp(e->role, "spin button") && resolve_page(p->now, e) && !p->secret;
+    if (over && p->s.phase == p->s.keys + 1) {
+        player_call(b, "type", "text", s->value);
+        return NEXT_ACTION;
+    }
     if (p->s.phase == p->s.keys) {
         if (!(e = player_usable(p, e, &next, why, size)))
             return next;
-        player_write(p, e, s->value, b);
+        if (over)
+            player_click(p, e, "left", 3, b);
+        else
+            player_write(p, e, s->value, b);
         return NEXT_ACTION;
     }
     e = text_of(p->now, e);
@@ -247,7 +275,7 @@ static enum player_next menu(struct player *p, struct buf *b, char *why, size_t 
     int level = p->s.phase - p->s.keys;
     if (level == s->levels)
         return NEXT_STEP;
-    struct resolve_query q = {s->path[level], level ? RESOLVE_MENU_ITEM : RESOLVE_MENU, NULL, NULL};
+    struct resolve_query q = {s->path[level], level ? RESOLVE_MENU_ITEM : RESOLVE_MENU, NULL, NULL, false};
     const struct element *e = player_find(p, &q, &several, why, size);
     if (several && !level) { /* twins in a tool bar: the menu bar comes first */
         const struct element *found[4];
@@ -368,7 +396,7 @@ static bool holds(struct player *p, const struct plain_step *s, char *why, size_
         bool whole = p->now && (p->now->end == SNAPSHOT_WHOLE || p->now->end == SNAPSHOT_NOTHING) &&
                      front_is_described(p);
         snprintf(why, size, "'%.80s' is %s", s->what,
-                 shown ? "still on the screen"
+                 shown ? "still on the screen or in the page"
                        : "possibly in a window "
                          "that was not read");
         return whole && !shown;
@@ -378,6 +406,10 @@ static bool holds(struct player *p, const struct plain_step *s, char *why, size_
     if (value)
         return value_holds(p, s, e, why, size);
     bool on = ticked ? is_ticked(p, e) : player_is_off(e);
+    if (ticked && tick_of(e) == TICK_PARTLY) {
+        snprintf(why, size, "'%.80s' is partly ticked", s->what);
+        return false;
+    }
     snprintf(why, size, "'%.80s' is %s%s", s->what, on ? "" : "not ", ticked ? "ticked" : "disabled");
     return on == (s->state == PLAIN_TICKED || s->state == PLAIN_DISABLED);
 }
@@ -416,7 +448,7 @@ bool player_finds(struct player *p)
         return true;
     if (s->verb == PLAIN_MENU || (s->verb == PLAIN_CHOOSE && s->in)) {
         struct resolve_query q = {s->verb == PLAIN_MENU ? s->path[0] : s->in,
-                                  s->verb == PLAIN_MENU ? RESOLVE_MENU : RESOLVE_LIST, s->row, NULL};
+                                  s->verb == PLAIN_MENU ? RESOLVE_MENU : RESOLVE_LIST, s->row, NULL, false};
         return player_find(p, &q, &several, why, sizeof why) || several;
     }
     bool named = s->what && s->verb != PLAIN_KEYS && s->verb != PLAIN_WAIT && !s->maybe_key &&

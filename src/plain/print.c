@@ -55,7 +55,7 @@ static void print_menu(const struct plain_step *s, struct buf *out)
     }
 }
 
-/* Returns whether several words could begin the name of a list: such a step keeps its words. */
+/* Returns whether several words could begin or end the name of a list: such a step keeps its words. */
 static bool has_choices(const struct plain_step *s)
 {
     struct plain_step second = {0};

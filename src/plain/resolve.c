@@ -17,18 +17,22 @@ enum {
     BY_START = 60,
     PREFERRED = 5,
     ACTIVE = 2,
+    IN_PAGE = 1,
     LABEL_ABOVE = 40, /* px */
     LABEL_BESIDE = 300,
+    OVERLAP = 8, /* px */
 };
 
 /* ---- names --------------------------------------------------------------------------------------------- */
 
-/* Removes a key combination after the name of a menu item: "Save As...   Ctrl+S". */
+/* Removes a key combination after the name of a menu item: "Save As...   Ctrl+S", "Save Ctrl+S". */
 static size_t without_keys(const char *name, size_t n)
 {
-    const char *gap = strchr(name, '\t');
+    const char *gap = strchr(name, '\t'), *last = strrchr(name, ' ');
     if (gap)
         return (size_t)(gap - name);
+    if (last && (text_starts(last, " Ctrl+") || text_starts(last, " Alt+") || text_starts(last, " Shift+")))
+        return (size_t)(last - name);
     gap = strstr(name, "  ");
     return gap && strchr(gap, '+') ? (size_t)(gap - name) : n;
 }
@@ -40,7 +44,10 @@ void resolve_normalize(const char *name, char out[RESOLVE_NAME])
     for (size_t i = 0; i < n && used + 8 < RESOLVE_NAME; i += len) {
         int got = utf8_decode(name + i, n - i, &cp);
         len = got > 0 ? (size_t)got : 1;
-        bool space = got <= 0 || cp <= ' ' || cp == 0xa0 || cp == 0xfffc || cp == 0xfffd || cp == 0x2026;
+        bool icon = (cp >= 0xe000 && cp <= 0xf8ff) || cp >= 0xf0000 || /* of a font: private use */
+                    (cp >= 0x25b2 && cp <= 0x25c5);                    /* triangles */
+        bool space =
+            got <= 0 || cp <= ' ' || cp == 0xa0 || cp == 0xfffc || cp == 0xfffd || cp == 0x2026 || icon;
         if (cp == '_' && i + 1 < n && isalnum((unsigned char)name[i + 1]) && (i == 0 || name[i - 1] == ' '))
             continue; /* mnemonic mark */
         if (cp == '&' && (i == 0 || name[i - 1] != ' ') && isalnum((unsigned char)name[i + 1]) &&
@@ -147,7 +154,7 @@ static int suits(const struct element *e, enum resolve_for use)
     case RESOLVE_LIST:
         return !strcmp(e->role, "combo box") ? 2 : text_listed(lists, e->role);
     case RESOLVE_FIELD:
-        return text_listed(fields, e->role) ? 2 : 0;
+        return text_listed(fields, e->role) ? 2 : !strcmp(e->role, "slider");
     case RESOLVE_TAB:
         return text_listed(tabs, e->role) ? 2 : !strcmp(e->role, "radio button");
     case RESOLVE_MENU_ITEM:
@@ -218,17 +225,34 @@ const struct element *resolve_page(const struct snapshot *s, const struct elemen
     return i >= 0 ? &s->e[i] : NULL;
 }
 
-/* Returns whether a page draws an element, or one beside it, apart from a group around both.  Browsers report
- * it as showing only if nothing clips it; the page itself clips elements that are scrolled away. */
+static bool is_apart(const struct element *e, const struct element *group)
+{
+    struct screen_rect both = screen_rect_intersect(e->rect, group->rect);
+    return state_in(e->states, STATE_SHOWING) && e->rect.w > 0 && e->rect.h > 0 &&
+           (both.w <= OVERLAP || both.h <= OVERLAP);
+}
+
+/* Returns whether a page draws an element, one beside it or one around it apart from a group around them, or at
+ * its edge, as it does with lists that open.  Browsers report it as showing only if nothing clips it; the page
+ * itself clips elements that are scrolled away. */
 static bool is_drawn_outside(const struct snapshot *s, const struct element *e, const struct element *group)
 {
-    const struct element *page = resolve_page(s, e);
-    for (const struct element *o = page; page && group > page && o < s->e + s->n; o++) {
-        struct screen_rect both = screen_rect_intersect(o->rect, group->rect);
-        if (o->parent == e->parent && o->rect.w > 0 && o->rect.h > 0 && (both.w <= 0 || both.h <= 0))
+    const struct element *page = state_in(e->states, STATE_SHOWING) ? resolve_page(s, e) : NULL;
+    if (!page || group <= page)
+        return false;
+    for (const struct element *in = e; in > group; in = &s->e[in->parent])
+        if (is_apart(in, group))
             return true;
-    }
+    for (const struct element *o = page; o < s->e + s->n; o++)
+        if (o->parent == e->parent && is_apart(o, group))
+            return true;
     return false;
+}
+
+/* Returns whether an element is part of a page that does not show it. */
+static bool is_away(const struct snapshot *s, const struct element *e)
+{
+    return !state_in(e->states, STATE_SHOWING) && resolve_page(s, e);
 }
 
 const struct element *resolve_hidden_by(const struct snapshot *s, const struct element *e)
@@ -241,7 +265,9 @@ const struct element *resolve_hidden_by(const struct snapshot *s, const struct e
         if (!strcmp(up->role, "page tab")) /* GTK 3: the page is below its tab */
             continue;
         struct screen_rect r = up->rect;
-        bool placed = r.w > 1 && r.h > 1 && up->trust != PLACE_NONE && up->trust != PLACE_DOUBTFUL;
+        bool doubtful =
+            up->trust == PLACE_DOUBTFUL && !resolve_page(s, up); /* not a list that a page opens */
+        bool placed = r.w > 1 && r.h > 1 && up->trust != PLACE_NONE && !doubtful;
         if (placed && up->parent >= 0 && !is_inside(e, r) && !is_drawn_outside(s, e, up))
             return up;
     }
@@ -252,6 +278,26 @@ const struct element *resolve_hidden_by(const struct snapshot *s, const struct e
 static bool is_in_sight(const struct snapshot *s, const struct element *e)
 {
     return !resolve_hidden_by(s, e);
+}
+
+const struct element *resolve_scrolled_by(const struct snapshot *s, const struct element **e)
+{
+    const struct element *pane = resolve_hidden_by(s, *e), *page = resolve_page(s, *e);
+    if (!pane || !page || pane <= page ||
+        (state_in(pane->states, STATE_SHOWING) && is_inside(pane, page->rect)))
+        return pane;
+    *e = pane;
+    return page;
+}
+
+bool resolve_is_beyond(const struct snapshot *s, const struct element *e)
+{
+    const struct element *moved = e, *pane = resolve_page(s, e) ? resolve_scrolled_by(s, &moved) : NULL;
+    int middle = e->rect.x + e->rect.w / 2;
+    for (const struct element *in = e; pane && in != pane; in = &s->e[in->parent])
+        if (in->rect.w <= 1 || in->rect.h <= 1) /* folded up */
+            return false;
+    return pane && middle >= pane->rect.x && middle < pane->rect.x + pane->rect.w;
 }
 
 bool resolve_in_active_window(const struct snapshot *s, const struct element *e)
@@ -310,7 +356,8 @@ static int score(const struct snapshot *s, const struct resolve_query *q, const 
         return 0;
     if (q->use == RESOLVE_MENU_ITEM && !strcmp(s->e[e->parent].role, "menu bar"))
         return 0;
-    if (q->use != RESOLVE_ANY && !is_in_sight(s, e))
+    bool sight = !is_away(s, e) && (q->use == RESOLVE_ANY || is_in_sight(s, e));
+    if (!sight && !(q->beyond && resolve_is_beyond(s, e)))
         return 0;
     if (q->below && (e == q->below || !is_below(s, e, q->below)))
         return 0;
@@ -324,7 +371,8 @@ static int score(const struct snapshot *s, const struct resolve_query *q, const 
         by = BY_START;
     if (!by || (q->row && !resolve_in_row(s, e, q->row)))
         return 0;
-    return by + (role == 2 ? PREFERRED : 0) + (resolve_in_active_window(s, e) ? ACTIVE : 0);
+    return by + (role == 2 ? PREFERRED : 0) + (resolve_in_active_window(s, e) ? ACTIVE : 0) +
+           (resolve_page(s, e) ? IN_PAGE : 0);
 }
 
 /* Returns whether an element repeats another one at the same place: a cell and the label in it. */
@@ -383,7 +431,8 @@ static int from_header(const struct element *label, const struct element *e)
 /* Returns whether a query can mean a field or list that has no name of its own. */
 static bool can_be_meant(const struct snapshot *s, const struct resolve_query *q, const struct element *e)
 {
-    return suits(e, q->use) == 2 && is_placed(e) && is_in_sight(s, e) &&
+    return suits(e, q->use) == 2 && is_placed(e) &&
+           (is_in_sight(s, e) || (q->beyond && resolve_is_beyond(s, e))) &&
            (!q->below || (e != q->below && is_below(s, e, q->below))) &&
            (!q->row || resolve_in_row(s, e, q->row));
 }

@@ -21,6 +21,7 @@ struct resolve_query {
     enum resolve_for use;
     const char *row;             /* text of the row that holds it; NULL: any */
     const struct element *below; /* only elements below it in the tree; NULL: all */
+    bool beyond;                 /* also elements that resolve_is_beyond() accepts */
 };
 
 enum { RESOLVE_NEAREST = 3, RESOLVE_NAME = 512 /* bytes of a normal form */ };
@@ -28,7 +29,7 @@ enum { RESOLVE_NEAREST = 3, RESOLVE_NAME = 512 /* bytes of a normal form */ };
 /* Writes the elements that fit equally well to out[max] and returns their number: 0: none, 1: found, more:
  * the name is ambiguous.  Names are compared without case, mnemonic marks, ellipsis, trailing colon and key
  * combination, and "&" equals "and".  Elements in the active window come before others, exact names before
- * labels, and buttons and links before other roles. */
+ * labels, buttons and links before other roles, and a page before the browser's own buttons. */
 int resolve(const struct snapshot *s, const struct resolve_query *q, const struct element **out, int max);
 
 /* Appends the names of the visible elements that are most alike to a message: '; nearest: button "Save"'. */
@@ -40,6 +41,12 @@ bool resolve_suits(const struct element *e, enum resolve_for use);
 /* Returns the innermost element around e that hides the middle of e because it is scrolled away; NULL: e is
  * in sight. */
 const struct element *resolve_hidden_by(const struct snapshot *s, const struct element *e);
+
+/* Returns whether an element of a page is out of sight, but can be scrolled to (elements_scope.beyond). */
+bool resolve_is_beyond(const struct snapshot *s, const struct element *e);
+/* Returns the pane or page that has to be scrolled next for *e, and replaces *e with the part of it that has to
+ * come into sight: a pane that is itself out of sight.  NULL: none. */
+const struct element *resolve_scrolled_by(const struct snapshot *s, const struct element **e);
 
 /* Returns whether a click on a text or image of a page acts: it has a click handler, or is part of a group
  * that has one, and is not merely one of several elements there. */

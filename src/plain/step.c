@@ -178,8 +178,9 @@ static int menu(struct span s, bool named, struct plain_step *out, struct err *w
 
 #define BEFORE_LIST "from|in|for|under"
 
-/* Reads the words before and after word `at` as the option and the list. */
-static int option_of_list(struct span s, int at, struct plain_step *out, struct err *why)
+/* Reads the words before and after word `at` as the option and the list.  whole: words for a role belong to
+ * the name of the list. */
+static int option_of_list(struct span s, int at, bool whole, struct plain_step *out, struct err *why)
 {
     struct plain_step list = {0};
     int status = take_name(words_part(s, at + 1, s.n), CHOSEN, &list, why);
@@ -187,8 +188,9 @@ static int option_of_list(struct span s, int at, struct plain_step *out, struct 
         status = take_name(words_part(s, 0, at), "option|item|entry", out, why);
     free(out->whole);
     out->whole = bare_text(s);
-    out->in = list.what;
-    list.what = NULL;
+    char **name = whole ? &list.whole : &list.what;
+    out->in = *name;
+    *name = NULL;
     plain_step_free(&list);
     return status;
 }
@@ -206,7 +208,7 @@ static int choose(struct span s, struct plain_step *out, struct err *why)
         return -1;
     for (int i = 1; i + 1 < s.n; i++)
         at = words_is(s, i, BEFORE_LIST) ? i : at;
-    return at < 0 ? take_name(s, CHOSEN, out, why) : option_of_list(s, at, out, why);
+    return at < 0 ? take_name(s, CHOSEN, out, why) : option_of_list(s, at, false, out, why);
 }
 
 bool plain_choice(const struct plain_step *s, int k, struct plain_step *out)
@@ -217,11 +219,12 @@ bool plain_choice(const struct plain_step *s, int k, struct plain_step *out)
     if (!s->whole || !s->in || words_split(s->whole, &words, NULL) < 0)
         return false;
     struct span all = {words.w, words.n};
-    for (int i = words.n - 2; i > 0 && !found; i--) {
-        if (!words_is(all, i, BEFORE_LIST) || k-- > 0)
+    for (int i = 2 * (words.n - 2) + 1; i > 1 && !found; i--) {
+        bool whole = !(i & 1);
+        if (!words_is(all, i / 2, BEFORE_LIST) || (whole && !words_is(all, words.n - 1, CHOSEN)) || k-- > 0)
             continue;
         found = true;
-        if (option_of_list(all, i, out, NULL) < 0)
+        if (option_of_list(all, i / 2, whole, out, NULL) < 0)
             plain_step_free(out);
     }
     words_free(&words);

@@ -50,7 +50,7 @@ static bool finds(const struct frame *f, const char *name, enum resolve_for use,
                   const struct element *e)
 {
     const struct element *found[4];
-    struct resolve_query q = {name, use, row && *row ? row : NULL, NULL};
+    struct resolve_query q = {name, use, row && *row ? row : NULL, NULL, false};
     return resolve(f->all->s, &q, found, 4) == 1 &&
            (found[0] == e || found[0]->parent == (int)(e - f->all->s->e) ||
             e->parent == (int)(found[0] - f->all->s->e));
@@ -188,7 +188,7 @@ static bool fits(const struct frame *f, const struct plain_step *s)
         return has_step(f, s);
     if (s->verb == PLAIN_KEYS || s->verb == PLAIN_WAIT || s->verb == PLAIN_CHECK || s->verb == PLAIN_CLOSE)
         return true;
-    struct resolve_query q = {s->what, uses[s->verb], s->row, NULL};
+    struct resolve_query q = {s->what, uses[s->verb], s->row, NULL, false};
     return s->what && !s->maybe_key && resolve(f->all->s, &q, found, 2) == 1 &&
            (s->verb != PLAIN_ENTER ||
             strcmp(found[0]->role, "combo box") != 0) && /* its options are chosen */

@@ -149,6 +149,78 @@ static void t_form(void **state)
     outcome_free(&o);
 }
 
+/* Widgets that a page makes itself: a box of three states, a list that scrolls, one that opens only for a text, a
+ * slider, a spin button with keys of its own, and below the window a button with the name of a key. */
+static const char widgets[] =
+    "<!doctype html><title>Widgets</title><body style='margin:0'>"
+    "<div role=checkbox tabindex=0 aria-checked=mixed id=a>Everything</div>"
+    "<ul role=listbox aria-label=Metal tabindex=0 id=b style='height:60px;overflow:auto;margin:0'></ul>"
+    "<input role=combobox aria-label=Town aria-expanded=false id=c autocomplete=off>"
+    "<ul role=listbox id=d hidden style='margin:0'></ul>"
+    "<div role=slider tabindex=0 aria-label=Heat aria-valuenow=5 aria-valuemin=0 aria-valuemax=99 id=e "
+    "style='width:200px'>heat</div>"
+    "<input role=spinbutton aria-label=Guests aria-valuenow=1 value=1 id=f><p style='height:700px'>"
+    "<p><button id=g>Up</button><button id=h>Close</button><p>Bottom"
+    "<script>var cycle = {mixed: 'true', true: 'false', false: 'mixed'}, set = (e, k, v) => e.setAttribute(k, v);"
+    "a.onclick = () => set(a, 'aria-checked', cycle[a.getAttribute('aria-checked')]);"
+    "var entry = (list, name, f) => { let o = document.createElement('li'); o.textContent = name;"
+    "  set(o, 'role', 'option'); o.onclick = () => f(o); list.append(o) };"
+    "for (let n of ['Gold', 'Iron', 'Lead', 'Silver', 'Tin', 'Zinc']) entry(b, n, o => {"
+    "  for (let x of b.children) set(x, 'aria-selected', x == o) });"
+    "c.oninput = () => { d.innerHTML = ''; d.hidden = false; for (let n of ['Bonn', 'Bern', 'Rome'])"
+    "  if (n.startsWith(c.value)) entry(d, n, () => { c.value = n + '!'; c.value = n; d.hidden = true; got = n }) };"
+    "var got = '';"
+    "e.onkeydown = v => { let by = {ArrowRight: 3, ArrowLeft: -3}[v.key]; if (by) set(e, 'aria-valuenow',"
+    "  +e.getAttribute('aria-valuenow') + by) };"
+    "f.onkeydown = v => { if (v.key == 'Home' || v.key == 'End') { f.value = v.key == 'Home' ? 0 : 8;"
+    "  v.preventDefault() } };"
+    "g.onclick = () => console.log('up', a.getAttribute('aria-checked'), b.querySelector('[aria-selected=true]')"
+    "  .textContent, got, e.getAttribute('aria-valuenow'), f.value);"
+    "h.onclick = () => console.log('closed')</script>";
+
+static void t_widgets(void **state)
+{
+    static const struct {
+        const char *task;
+        int code;
+        const char *logs, *says;
+    } runs[] = {
+        {"untick Everything, choose Zinc in Metal, choose Bern in Town, set Heat to 26, set Guests to 3, press Up, "
+         "press Close",
+         0, "\"up false Zinc Bern 26 3\"", NULL},
+        {"check that Everything is unticked", 1, NULL, "partly ticked"},
+        {"check that Bottom is gone", 1, NULL, "in the page"},
+        {"check that Bottom is shown, press Bottom", 1, NULL, "cannot be pressed"},
+        {"set Heat to 6", 1, NULL, "in steps of 3"},
+    };
+    (void)state;
+    if (!program_exists("chromium") || !program_exists("dbus-daemon") ||
+        !file_exists("/usr/libexec/at-spi-bus-launcher"))
+        skip();
+    char *html = xvfb_put(&x, "widgets.html", widgets), *log = xvfb_place(&x, "widgets.log");
+    char *start = xasprintf("chromium --no-sandbox --user-data-dir=\"$HOME/profile\" --no-first-run "
+                            "--password-store=basic --test-type --disable-gpu --enable-logging=stderr "
+                            "--window-position=0,0 --window-size=640,480 \"file://%s\" 2>%s",
+                            html, log);
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        struct outcome o = {0};
+        struct err e = ERR_INIT;
+        char *text = NULL;
+        size_t n = 0;
+        program_run(&x, &o, WORDS("run", runs[i].task, "--plain", "only", "--on", "desk", "--start", start));
+        assert_int_equal(file_read(log, 1 << 20, &text, &n, &e), 0);
+        if (o.code != runs[i].code ||
+            (runs[i].says && !strstr(o.out, runs[i].says) && !strstr(o.err, runs[i].says)) ||
+            (runs[i].logs && (!strstr(text, runs[i].logs) || !strstr(text, "\"closed\""))))
+            fail_msg("%s: exit %d\n%s%s\n%s", runs[i].task, o.code, o.out, o.err, text);
+        free(text);
+        outcome_free(&o);
+    }
+    free(start);
+    free(log);
+    free(html);
+}
+
 static void t_refused(void **state)
 {
     (void)state;
@@ -164,6 +236,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a sentence does in a dialog what it says, or fails", t_dialogs),
     CLAIM("a page with a scale and styled places is operated where it is drawn", t_page),
     CLAIM("the fields of a page get the values, and a text that ignores a click is not pressed", t_form),
+    CLAIM("widgets that a page makes itself are operated, wherever they are on the page", t_widgets),
     CLAIM("--plain only refuses other tasks in one line", t_refused),
 };
 

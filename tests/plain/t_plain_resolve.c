@@ -57,6 +57,12 @@ static struct element elements[] = {
     {.ref = 25, .role = "push button", .name = "Scrolled", .states = ON, .rect = AT(300, 380), .parent = 23},
     {.ref = 26, .role = "label", .name = "Pear tart", .states = ON, .rect = AT(240, 170), .parent = 7},
     {.ref = 27, .role = "check box", .name = "Meal (+12)", .states = ON, .rect = AT(10, 360), .parent = 0},
+    {.ref = 28,
+     .role = "push button",
+     .name = "\uf07b More ▼",
+     .states = ON,
+     .rect = AT(110, 360),
+     .parent = 0},
 };
 enum { N = sizeof elements / sizeof *elements };
 
@@ -77,7 +83,7 @@ static int ref_of(const char *name, enum resolve_for use, const char *row)
 {
     const struct snapshot s = {.e = elements, .n = N};
     const struct element *found[8];
-    int n = resolve(&s, &(struct resolve_query){name, use, row, NULL}, found, 8);
+    int n = resolve(&s, &(struct resolve_query){name, use, row, NULL, false}, found, 8);
     return n == 1 ? (int)found[0]->ref : -n;
 }
 
@@ -112,7 +118,10 @@ static void t_names(void **state)
         {"Scrolled", RESOLVE_PRESS, NULL, 0},
         {"Meal", RESOLVE_TICK, NULL, 27}, /* a note in brackets does not belong to the name */
         {"Find", RESOLVE_PRESS, NULL, 0},
+        {"More", RESOLVE_PRESS, NULL, 28}, /* an icon of a font, and a triangle */
     };
+    assert_true(resolve_same("New Launcher", "New Launcher Ctrl+Shift+L"));
+    assert_false(resolve_same("New", "New Launcher Ctrl+Shift+L"));
     complete();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int ref = ref_of(cases[i].name, cases[i].use, cases[i].row);
@@ -151,7 +160,7 @@ static void t_nearest(void **state)
     struct buf b;
     complete();
     buf_init(&b, 1000);
-    resolve_nearest(&s, &(struct resolve_query){"Save as PDF", RESOLVE_PRESS, NULL, NULL}, &b);
+    resolve_nearest(&s, &(struct resolve_query){"Save as PDF", RESOLVE_PRESS, NULL, NULL, false}, &b);
     assert_non_null(strstr(b.data, "Save As..."));
     buf_free(&b);
 }
@@ -173,7 +182,7 @@ static void t_open_menu(void **state)
         menu[i].label = menu[i].value = "";
     struct snapshot s = {.e = menu, .n = 4, .hit = -1};
     const struct element *found[2];
-    struct resolve_query q = {"Save As", RESOLVE_MENU_ITEM, NULL, NULL};
+    struct resolve_query q = {"Save As", RESOLVE_MENU_ITEM, NULL, NULL, false};
     assert_int_equal(resolve(&s, &q, found, 2), 1);
     assert_ptr_equal(found[0], &menu[3]);
 }
@@ -218,7 +227,7 @@ static void t_clickable(void **state)
     struct snapshot s = {.e = page, .n = sizeof page / sizeof *page, .hit = -1};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct element *found[2];
-        struct resolve_query q = {cases[i].name, RESOLVE_PRESS, NULL, NULL};
+        struct resolve_query q = {cases[i].name, RESOLVE_PRESS, NULL, NULL, false};
         int n = resolve(&s, &q, found, 2);
         if (n != (cases[i].at >= 0) || (n && found[0] != &page[cases[i].at]))
             fail_msg("'%s': %d found, %s", cases[i].name, n, n ? found[0]->role : "");
@@ -283,7 +292,7 @@ static void t_field_in_row(void **state)
     struct snapshot s = {.e = table, .n = sizeof table / sizeof *table, .hit = -1};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct element *found[2];
-        struct resolve_query q = {cases[i].name, cases[i].use, cases[i].row, NULL};
+        struct resolve_query q = {cases[i].name, cases[i].use, cases[i].row, NULL, false};
         int n = resolve(&s, &q, found, 2), ref = n == 1 ? (int)found[0]->ref : -n;
         if (ref != cases[i].ref)
             fail_msg("'%s' in row '%s' is e%d, expected e%d", cases[i].name, cases[i].row ? cases[i].row : "",
@@ -310,13 +319,97 @@ static void t_popover(void **state)
     }
     const struct snapshot s = {.e = e, .n = sizeof e / sizeof *e, .hit = -1};
     const struct element *found[2];
-    assert_int_equal(resolve(&s, &(struct resolve_query){"Save", RESOLVE_PRESS, NULL, NULL}, found, 2), 1);
+    assert_int_equal(resolve(&s, &(struct resolve_query){"Save", RESOLVE_PRESS, NULL, NULL, false}, found, 2),
+                     1);
     assert_int_equal(found[0]->ref, 4);
     assert_int_equal(
-        resolve(&s, &(struct resolve_query){"Scrolled away", RESOLVE_PRESS, NULL, NULL}, found, 2), 0);
+        resolve(&s, &(struct resolve_query){"Scrolled away", RESOLVE_PRESS, NULL, NULL, false}, found, 2), 0);
+}
+
+/* A page with a list at the edge of its field, which scrolls, a folded group, a drawer beside the page, and a button
+ * below the window. */
+static void t_beyond(void **state)
+{
+    (void)state;
+    enum { AWAY = 1 << STATE_SENSITIVE };
+    static struct element e[] = {
+        {.role = "frame", .states = ON | 1ULL << STATE_ACTIVE, .rect = {0, 0, 400, 400}, .parent = -1},
+        {.role = "document web", .states = ON, .rect = {0, 100, 400, 300}, .parent = 0, .depth = 1},
+        {.role = "section", .states = ON, .rect = {10, 110, 200, 40}, .parent = 1, .depth = 2},
+        {.role = "list box",
+         .states = ON,
+         .rect = {10, 145, 200, 60},
+         .trust = PLACE_DOUBTFUL,
+         .parent = 2,
+         .depth = 3},
+        {.role = "list item",
+         .name = "Gold",
+         .states = ON,
+         .rect = {10, 145, 200, 20},
+         .parent = 3,
+         .depth = 4},
+        {.role = "list item",
+         .name = "Zinc",
+         .states = AWAY,
+         .rect = {10, 245, 200, 20},
+         .parent = 3,
+         .depth = 4},
+        {.role = "section", .states = AWAY, .rect = {10, 500, 200, 0}, .parent = 1, .depth = 2},
+        {.role = "push button",
+         .name = "Folded",
+         .states = AWAY,
+         .rect = {10, 500, 90, 20},
+         .parent = 6,
+         .depth = 3},
+        {.role = "push button",
+         .name = "Drawer",
+         .states = AWAY,
+         .rect = {-200, 500, 90, 20},
+         .parent = 1,
+         .depth = 2},
+        {.role = "push button",
+         .name = "Below",
+         .states = AWAY,
+         .rect = {10, 600, 90, 20},
+         .parent = 1,
+         .depth = 2},
+        {.role = "push button",
+         .name = "Close",
+         .states = ON,
+         .rect = {10, 300, 90, 20},
+         .parent = 1,
+         .depth = 2},
+        {.role = "push button",
+         .name = "Close",
+         .states = ON,
+         .rect = {380, 0, 20, 20},
+         .parent = 0,
+         .depth = 1},
+    };
+    static const struct {
+        const char *name;
+        int near, far, pane; /* indices; 0: none */
+    } cases[] = {{"Gold", 4, 4, 0},   {"Zinc", 0, 5, 3},  {"Folded", 0, 0, 0},
+                 {"Drawer", 0, 0, 0}, {"Below", 0, 9, 1}, {"Close", 10, 10, 0}};
+    struct snapshot s = {.e = e, .n = sizeof e / sizeof *e, .hit = -1};
+    for (int i = 0; i < s.n; i++) {
+        e[i].name = e[i].name ? e[i].name : "";
+        e[i].label = e[i].value = "";
+    }
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int far = 0; far < 2; far++) {
+            struct resolve_query q = {cases[i].name, RESOLVE_PRESS, NULL, NULL, far};
+            const struct element *found[2] = {e, e};
+            int n = resolve(&s, &q, found, 2), expected = far ? cases[i].far : cases[i].near;
+            if (n != (expected > 0) || found[0] != &e[expected])
+                fail_msg("%s: %d found, the first is %d", q.name, n, (int)(found[0] - e));
+            const struct element *pane = far && n ? resolve_scrolled_by(&s, &found[0]) : NULL;
+            assert_int_equal(pane ? pane - e : 0, far ? cases[i].pane : 0);
+        }
 }
 
 static const struct CMUnitTest tests[] = {
+    CLAIM("what a page has scrolled away is found only on request, what it has folded up is not", t_beyond),
     CLAIM("an item of a button's popover is found, an element scrolled out of its pane is not", t_popover),
     CLAIM("a text of a page is pressed if a click handler is its own or its group's", t_clickable),
     CLAIM("a field without a name is found by its row and the head of its column", t_field_in_row),

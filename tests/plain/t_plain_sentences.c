@@ -57,7 +57,7 @@ static const char *const understood[][2] = {
     {"untick the Newsletter checkbox", "untick \"Newsletter\" checkbox"},
     {"uncheck Word wrap", "untick \"Word wrap\""},
     {"choose Large in Size", "choose \"Large\" in \"Size\""},
-    {"select \"Made in Italy\" from the Origin list", "choose \"Made in Italy\" in \"Origin\""},
+    {"select \"Made in Italy\" from the Origin list", "choose \"Made in Italy\" from the Origin list"},
     {"choose Return from Rome in Direction", "choose Return from Rome in Direction"},
     {"choose \"Made in Italy\" from Wines in Stock", "choose \"Made in Italy\" from Wines in Stock"},
     {"choose Dark", "choose \"Dark\""},

@@ -30,12 +30,13 @@ static void put_states(const struct element *one, struct buf *out)
     static const struct {
         int bit;
         const char *name;
-    } states[] = {
-        {STATE_ACTIVE, "active"},       {STATE_CHECKED, "checked"},       {STATE_EDITABLE, "editable"},
-        {STATE_ENABLED, "enabled"},     {STATE_EXPANDABLE, "expandable"}, {STATE_EXPANDED, "expanded"},
-        {STATE_FOCUSABLE, "focusable"}, {STATE_FOCUSED, "focused"},       {STATE_PRESSED, "pressed"},
-        {STATE_SELECTED, "selected"},   {STATE_SENSITIVE, "sensitive"},   {STATE_VISIBLE, "visible"},
-        {STATE_IS_DEFAULT, "default"}};
+    } states[] = {{STATE_ACTIVE, "active"},         {STATE_CHECKED, "checked"},
+                  {STATE_EDITABLE, "editable"},     {STATE_ENABLED, "enabled"},
+                  {STATE_EXPANDABLE, "expandable"}, {STATE_EXPANDED, "expanded"},
+                  {STATE_FOCUSABLE, "focusable"},   {STATE_FOCUSED, "focused"},
+                  {STATE_PRESSED, "pressed"},       {STATE_SELECTED, "selected"},
+                  {STATE_SENSITIVE, "sensitive"},   {STATE_VISIBLE, "visible"},
+                  {STATE_IS_DEFAULT, "default"},    {STATE_INDETERMINATE, "indeterminate"}};
     for (size_t i = 0; i < sizeof states / sizeof *states; i++)
         if (state_in(one->states, states[i].bit))
             buf_printf(out, "%s%s", out->len ? " " : "", states[i].name);
