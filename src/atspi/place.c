@@ -7,6 +7,7 @@
  *            padding of each parent out of the places of its children: all of them are doubtful
  *   page     Chromium with a scale reports its window and buttons in logical pixels, its page in real ones
  *   popover  GTK 4 reports wrong places below a button that shows a popover: all of them are doubtful
+ *   entries  Qt 6 reports entries of an open list that are wider than it
  *   bridge   LibreOffice reports a pane that is as large as its parent but elsewhere: its menu bar is
  *            missing in the places of all elements below, except those of the menu bar itself and of
  *            embedded widgets of GTK 3
@@ -150,6 +151,16 @@ static bool is_button(uint32_t role)
     return role == ROLE_PUSH_BUTTON || role == ROLE_TOGGLE_BUTTON;
 }
 
+/* Cuts an entry to the width of its list: Qt 6 reports entries that are wider than the list that it opens. */
+static void cut_entry(struct node *n, const struct node *up)
+{
+    struct screen_rect both = screen_rect_intersect(n->rect, up->rect);
+    if (n->role == ROLE_LIST_ITEM && up->placed && both.w > 0) {
+        n->rect.x = both.x;
+        n->rect.w = both.w;
+    }
+}
+
 static bool is_outside(const struct node *n, const struct node *up)
 {
     int x = n->rect.x + n->rect.w / 2, y = n->rect.y + n->rect.h / 2;
@@ -196,6 +207,8 @@ void place_nodes(struct node *nodes, int n, const char *toolkit, int pid, const 
         e->trust = !e->placed ? PLACE_NONE : shifted ? PLACE_SHIFTED : PLACE_SURE;
         if (!e->placed)
             e->rect = (struct screen_rect){0};
+        if (up && !s->page)
+            cut_entry(e, up);
         bool outside = e->placed && up && is_outside(e, up);
         s->loose = s->loose || (gtk4 && outside && is_button(up->role));
         const struct xwindow *popup = outside && !java ? popup_at(e, pid, windows, n_windows) : NULL;

@@ -277,6 +277,7 @@ static void take_state(struct reader *r, int i, DBusMessage *reply)
     bool shows = state_in(n->states, STATE_SHOWING) ||
                  (r->nodes[n->top].by_visible && n->depth > 0 && state_in(n->states, STATE_VISIBLE));
     int up = n->parent;
+    shows = shows && !(up >= 0 && r->nodes[up].closed); /* Qt 6: the entries of a closed list */
     bool in_window = up > 0 && is_window(&r->nodes[up]);
     n->closed = !shows && is_closed(r, n);
     if (shows || n->closed)

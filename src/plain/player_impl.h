@@ -120,6 +120,8 @@ bool player_is_closed_list(const struct element *e);
 const struct element *player_list_with(struct player *p, const char *option);
 const char *player_shown_choice(const struct element *list, const char *name);
 bool player_is_on(const struct element *e);
+/* Returns the text field of a combo box, which reports the text; otherwise the element itself. */
+const struct element *player_text_of(const struct snapshot *s, const struct element *e);
 
 /* player_keys.c: Select an item of an open menu, or an entry of an open list, with the arrow keys, and press
  * Return. */

@@ -39,36 +39,29 @@ static enum player_next press_key(struct player *p, const char *key, uint32_t ma
     return NEXT_ACTION;
 }
 
-/* Returns the ref of the selected item of the menu that e is in, 0: none. */
-static uint32_t selected_beside(const struct snapshot *s, const struct element *e)
+/* Returns the selected item of the menu or list that e is in, NULL: none. */
+static const struct element *selected_beside(const struct snapshot *s, const struct element *e)
 {
     for (int i = 0; i < s->n; i++)
         if (s->e[i].parent == e->parent && state_in(s->e[i].states, STATE_SELECTED))
-            return s->e[i].ref;
-    return 0;
-}
-
-/* Returns whether an element is in a popover of GTK 4, whose items have the keyboard but no selection. */
-static bool in_popover(const struct snapshot *s, const struct element *e)
-{
-    int i = e->parent;
-    while (i >= 0 && strcmp(s->e[i].role, "push button") != 0 && strcmp(s->e[i].role, "toggle button") != 0)
-        i = s->e[i].parent;
-    return i >= 0;
+            return &s->e[i];
+    return NULL;
 }
 
 enum player_next player_press_by_keys(struct player *p, const struct element *e, struct buf *b, char *why,
                                       size_t size)
 {
-    if (in_popover(p->now, e) && player_goes_by_keys(p, e)) {
+    const struct element *opener = resolve_opener(p->now, e);
+    if (opener && strstr(opener->role, "button") && player_goes_by_keys(p, e)) { /* a popover of GTK 4 */
         enum player_next next = player_focus_by_keys(p, e, b, why, size);
         return next == NEXT_STEP ? player_press_focused(p, b) : next;
     }
-    uint32_t selected = selected_beside(p->now, e);
-    if (selected == e->ref)
+    const struct element *selected = selected_beside(p->now, e);
+    uint32_t mark = selected ? selected->ref : 0;
+    if (selected == e)
         return press_return(p, b);
-    if (!p->s.keyed || (selected && selected != p->s.mark && p->s.keys < KEYS_MAX))
-        return press_key(p, "Down", selected, b);
+    if (!p->s.keyed || (mark && mark != p->s.mark && p->s.keys < KEYS_MAX))
+        return press_key(p, selected > e ? "Up" : "Down", mark, b);
     snprintf(why, size,
              "the program does not say reliably where %s '%.80s' is, and the arrow keys do not select it",
              e->role, resolve_name(e));
@@ -79,9 +72,20 @@ enum player_next player_press_by_keys(struct player *p, const struct element *e,
 
 bool player_goes_by_keys(const struct player *p, const struct element *e)
 {
-    static const char *const roles[] = {
-        "push button", "toggle button", "check box", "radio button",    "switch",          "link", "text",
-        "entry",       "spin button",   "menu item", "check menu item", "radio menu item", NULL};
+    static const char *const roles[] = {"push button",
+                                        "toggle button",
+                                        "check box",
+                                        "radio button",
+                                        "switch",
+                                        "link",
+                                        "text",
+                                        "entry",
+                                        "spin button",
+                                        "menu item",
+                                        "check menu item",
+                                        "radio menu item",
+                                        "combo box",
+                                        NULL};
     return e && !p->ref && e->trust == PLACE_DOUBTFUL && !player_is_off(e) &&
            resolve_in_active_window(p->now, e) && (text_listed(roles, e->role) || element_is_password(e));
 }
@@ -111,13 +115,26 @@ static enum player_next press_on_the_way(struct player *p, const char *key, cons
     return player_wait_or_fail(p, PLAYER_EFFECT_MS);
 }
 
+/* Returns whether two elements are radio buttons of one group, of which Tab reaches only the chosen one: no
+ * other is chosen below the element around both. */
+static bool is_one_group(const struct snapshot *s, const struct element *a, const struct element *b)
+{
+    int up = a->parent, chosen = 0;
+    while (up >= 0 && !is_below(s, (int)(b - s->e), up))
+        up = s->e[up].parent;
+    for (int i = 0; up >= 0 && i < s->n; i++)
+        chosen += !strcmp(s->e[i].role, "radio button") && player_is_on(&s->e[i]) && is_below(s, i, up);
+    return !strcmp(a->role, "radio button") && !strcmp(b->role, "radio button") && chosen == 1;
+}
+
 enum player_next player_focus_by_keys(struct player *p, const struct element *e, struct buf *b, char *why,
                                       size_t size)
 {
     const struct element *at = focused(p->now);
     if (at && is_below(p->now, (int)(at - p->now->e), (int)(e - p->now->e)))
         return NEXT_STEP;
-    return press_on_the_way(p, "Tab", at, e, b, why, size);
+    const char *key = !at || !is_one_group(p->now, at, e) ? "Tab" : at < e ? "Down" : "Up";
+    return press_on_the_way(p, key, at, e, b, why, size);
 }
 
 enum player_next player_select_by_keys(struct player *p, const struct element *e, struct buf *b, char *why,

@@ -193,8 +193,7 @@ static enum player_next type(struct player *p, struct buf *b, char *why, size_t 
     return player_wait_or_fail(p, PLAYER_EFFECT_MS);
 }
 
-/* Returns the text field of a combo box, which reports the text; otherwise the element itself. */
-static const struct element *text_of(const struct snapshot *s, const struct element *e)
+const struct element *player_text_of(const struct snapshot *s, const struct element *e)
 {
     if (e && !strcmp(e->role, "combo box"))
         for (const struct element *at = e + 1; at < s->e + s->n && at->depth > e->depth; at++)
@@ -213,8 +212,9 @@ static enum player_next enter(struct player *p, struct buf *b, char *why, size_t
     const struct element *e = player_find_target(p, RESOLVE_FIELD, &several, why, size);
     if (e && player_is_date(p->now, e) && (p->s.phase || player_usable(p, e, &next, why, size)))
         return player_enter_date(p, e, b, why, size);
-    if (p->s.phase == p->s.keys && player_goes_by_keys(p, e)) {
-        next = player_focus_by_keys(p, e, b, why, size);
+    const struct element *field = player_text_of(p->now, e);
+    if (p->s.phase == p->s.keys && player_goes_by_keys(p, field) && !player_is_closed_list(field)) {
+        next = player_focus_by_keys(p, field, b, why, size);
         return next == NEXT_STEP ? player_write_focused(p, s->value, b) : next;
     }
     if (p->s.phase == p->s.keys) {
@@ -223,7 +223,7 @@ static enum player_next enter(struct player *p, struct buf *b, char *why, size_t
         player_write(p, e, s->value, b);
         return NEXT_ACTION;
     }
-    e = text_of(p->now, e);
+    e = field;
     if (p->s.unsure && e && (element_is_password(e) || strlen(s->value) > PLAYER_VERIFIED_MAX)) {
         snprintf(why, size, "%s", p->failed);
         return NEXT_FAILED;

@@ -17,7 +17,7 @@
 enum { PATIENCE_MS = 20000, READ_MS = 3000 };
 #define BIT(state) (1ULL << (state))
 #define SHOWN      (BIT(STATE_SHOWING) | BIT(STATE_VISIBLE) | BIT(STATE_SENSITIVE) | BIT(STATE_ENABLED))
-enum { FRAME = 23, PANEL = 39, BUTTON = 43, TABLE = 55 };
+enum { FRAME = 23, LIST = 31, PANEL = 39, BUTTON = 43, TABLE = 55 };
 
 static struct xvfb server;
 
@@ -490,7 +490,64 @@ static void t_popover(void **state)
     }
 }
 
+/* The form of zenity 4 with its list open, and a list of FeatherPad with Qt 6.8 that is closed. */
+static void t_lists(void **state)
+{
+    (void)state;
+    static const struct fake_node open[] = {
+        {1, 0, FRAME, "W", NULL, SHOWN | BIT(STATE_ACTIVE), 0, 0, 400, 300},
+        {2, 1, ROLE_COMBO_BOX, "Size", NULL, SHOWN, 57, 111, 182, 34},
+        {3, 2, BUTTON, "Size", NULL, SHOWN, 57, 111, 182, 34},
+        {4, 3, ROLE_LABEL, "Small", "Small", SHOWN, 57, 111, 42, 24},
+        {5, 2, LIST, "", NULL, SHOWN, 61, 143, 182, 114},
+        {6, 5, ROLE_LIST_ITEM, "", NULL, SHOWN | BIT(STATE_SELECTED), 67, 143, 170, 34},
+        {7, 6, ROLE_LABEL, "Medium", "Medium", SHOWN, 67, 143, 54, 16},
+        {8, 5, ROLE_LIST_ITEM, "", NULL, SHOWN, 67, 177, 170, 34},
+        {9, 8, ROLE_LABEL, "a.txt", "a.txt", SHOWN, 67, 177, 54, 16},
+        {10, 8, ROLE_LABEL, "3 kB", "3 kB", SHOWN, 127, 177, 54, 16},
+    };
+    static const struct fake_node closed[] = {
+        {1, 0, FRAME, "W", NULL, SHOWN | BIT(STATE_ACTIVE), 0, 0, 400, 300},
+        {2, 1, ROLE_COMBO_BOX, "North", NULL, SHOWN, 57, 111, 65, 22},
+        {3, 2, LIST, "", NULL, BIT(STATE_SENSITIVE), 0, 0, 0, 0},
+        {4, 3, ROLE_LIST_ITEM, "South", NULL, SHOWN, 0, 22, 707, 22},
+    };
+    struct reading r;
+    struct err e = ERR_INIT;
+    const struct snapshot *s = BEGIN(&r, "GTK", open);
+    assert_int_equal(s->n, 10);
+    assert_string_equal(s->e[1].value, "Small"); /* until the choice is confirmed */
+    assert_string_equal(s->e[5].label, "Medium");
+    assert_string_equal(s->e[7].label, "");
+    end(&r);
+    BEGIN(&r, "Qt", closed);
+    if (elements_snapshot(r.x, &(struct elements_scope){.all = true, .closed = true}, READ_MS, &s, &e))
+        fail_msg("%s", e.text);
+    assert_int_equal(named(s, "South")->trust, PLACE_NONE);
+    end(&r);
+}
+
+/* An entry of FeatherPad with Qt 6.8: its middle is beside the list. */
+static void t_wide_entry(void **state)
+{
+    (void)state;
+    static char title[] = "W";
+    struct screen_rect list = {538, 565, 63, 88}, window = {0, 0, 800, 800};
+    struct xwindow w = {.id = 1, .pid = 7, .title = "W", .rect = window, .frame = window, .inner = window};
+    struct node nodes[] = {
+        {.parent = -1},
+        {.role = FRAME, .name = title, .told = window, .placed = true, .depth = 1},
+        {.role = LIST, .parent = 1, .told = list, .placed = true, .depth = 2},
+        {.role = ROLE_LIST_ITEM, .parent = 2, .told = {538, 587, 130, 22}, .placed = true, .depth = 3},
+    };
+    place_nodes(nodes, 4, "Qt", 7, &w, 1);
+    assert_int_equal(nodes[3].trust, PLACE_SURE);
+    assert_int_equal(nodes[3].rect.w, 63);
+}
+
 static const struct CMUnitTest tests[] = {
+    CLAIM("a list of GTK 4 has its label as value, and an entry the only label in it as its own", t_lists),
+    CLAIM("an entry that is wider than its list is in sight", t_wide_entry),
     CLAIM("the terminal of an editor that draws its window as a page is not a field", t_terminal_field),
     CLAIM("items below a button that shows them are doubtful in GTK 4 only", t_popover),
     CLAIM("the repeated name of a button in GTK 4 is shortened", t_repeated_name),

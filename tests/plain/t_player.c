@@ -157,6 +157,77 @@ static void t_tab(void **state)
     plain_free(&p.steps);
 }
 
+#define BELOW(i, up, r, n, l, v, more)                                                                       \
+    {                                                                                                        \
+        .ref = i, .role = r, .name = n, .value = v, .label = l, .states = ON | (more),                       \
+        .rect = {0, 0, 90, 30}, .trust = PLACE_DOUBTFUL, .parent = up, .depth = (up) ? 2 : 1                 \
+    }
+#define FOCUSED  (1ULL << STATE_FOCUSED)
+#define SELECTED (1ULL << STATE_SELECTED)
+
+/* The form of zenity 4; its list is open while s.n is 7. */
+static void t_closed_list(void **state)
+{
+    (void)state;
+    static struct element e[] = {WINDOW,
+                                 BELOW(2, 0, "push button", "OK", "", "", FOCUSED),
+                                 BELOW(3, 0, "combo box", "Size", "", "Small", 0),
+                                 BELOW(4, 2, "toggle button", "Size", "", "", 0),
+                                 BELOW(5, 2, "list item", "", "Small", "", SELECTED),
+                                 BELOW(6, 2, "list item", "", "Medium", "", 0),
+                                 BELOW(7, 2, "list item", "", "Large", "", 0)};
+    struct snapshot s = {.e = e, .n = 4, .hit = -1};
+    struct player p = {.now = &s};
+    assert_int_equal(plain_parse("choose Large in Size", &p.steps, NULL), 0);
+    assert_int_equal(next_of(&p, "\"Tab\""), NEXT_ACTION);
+    e[1].states = ON;
+    e[3].states |= FOCUSED;
+    assert_int_equal(next_of(&p, "\"space\""), NEXT_ACTION);
+    s.n = 7;
+    for (int i = 4; i < 6; i++) {
+        assert_int_equal(next_of(&p, "\"Down\""), NEXT_ACTION);
+        assert_int_equal(next_of(&p, ""), NEXT_WAIT); /* the key has no effect yet */
+        p.s.since = 0;
+        e[i].states = ON;
+        e[i + 1].states |= SELECTED;
+    }
+    assert_int_equal(next_of(&p, "\"Return\""), NEXT_ACTION);
+    s.n = 4;
+    assert_int_equal(next_of(&p, ""), NEXT_WAIT); /* it still shows "Small" */
+    e[2].value = "Large";
+    assert_int_equal(next_of(&p, ""), NEXT_STEP);
+    plain_free(&p.steps);
+    p.s = (struct player_state){0};
+    assert_int_equal(plain_parse("enter Small into Size", &p.steps, NULL), 0);
+    assert_int_equal(next_of(&p, ""), NEXT_WAIT); /* it takes no text */
+    plain_free(&p.steps);
+}
+
+/* Tab reaches only the chosen radio button of a group. */
+static void t_radio_group(void **state)
+{
+    (void)state;
+    static struct element e[] = {WINDOW, BELOW(2, 0, "list", "", "", "", 0),
+                                 BELOW(3, 1, "radio button", "Red", "", "", FOCUSED | 1ULL << STATE_CHECKED),
+                                 BELOW(4, 1, "radio button", "Green", "", "", 0),
+                                 BELOW(5, 1, "radio button", "Blue", "", "", 0)};
+    struct snapshot s = {.e = e, .n = 5, .hit = -1};
+    struct player p = {.now = &s};
+    assert_int_equal(plain_parse("press Blue", &p.steps, NULL), 0);
+    assert_int_equal(next_of(&p, "\"Down\""), NEXT_ACTION);
+    e[2].states = ON | 1ULL << STATE_CHECKED;
+    e[3].states = ON | FOCUSED;
+    assert_int_equal(next_of(&p, "\"Down\""), NEXT_ACTION);
+    e[3].states = ON | 1ULL << STATE_CHECKED; /* of another group: arrow keys could change that */
+    e[2].states |= FOCUSED;
+    assert_int_equal(next_of(&p, "\"Tab\""), NEXT_ACTION);
+    e[2].states = ON | 1ULL << STATE_CHECKED;
+    e[3].states = ON;
+    e[4].states = ON | FOCUSED;
+    assert_int_equal(next_of(&p, "\"space\""), NEXT_ACTION);
+    plain_free(&p.steps);
+}
+
 /* A press on a chosen radio button or tab would change nothing. */
 static void t_chosen(void **state)
 {
@@ -394,6 +465,9 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a condition on a file needs a status bar, and waits", t_files),
     CLAIM("an entry is new if it was not on the screen before the step", t_new),
     CLAIM("an element without a reliable place is reached with the Tab key", t_tab),
+    CLAIM("an option of a closed list without a reliable place is chosen with keys, and verified",
+          t_closed_list),
+    CLAIM("a radio button is reached with the arrow keys if its group is the only one", t_radio_group),
     CLAIM("a button that has the name of a key is waited for while the window is not read", t_key_or_button),
     CLAIM("a name on the screen never becomes a call in a reply", t_names),
 };
