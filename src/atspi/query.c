@@ -72,12 +72,13 @@ static int distance(struct screen_rect label, struct screen_rect r)
 }
 
 /* Sets the value of a list that shows its choice in a child: a selected one, as in web pages, or in GTK 4 the
- * label of its button. */
+ * first label apart from its name. */
 static void set_choice(struct snapshot *s, int list)
 {
     struct element *e = &s->e[list];
     for (int i = list + 1; i < s->n && s->e[i].depth > e->depth && !*e->value; i++)
-        if (is_in(&s->e[i], STATE_SELECTED) || !strcmp(s->e[i].role, "label"))
+        if (is_in(&s->e[i], STATE_SELECTED) ||
+            (!strcmp(s->e[i].role, "label") && strcmp(s->e[i].name, e->name) != 0))
             e->value = s->e[i].name;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 enum { NAME_BYTES = 256, EAGER = 12, GRID_COLUMNS = 4, PATH_BYTES = 512 };
+enum { LABELLED_BY = 2 };    /* AtspiRelationType */
 enum { KNOWN_READS = 1024 }; /* reads after which an object that is not found any more may be dropped */
 
 struct known {
@@ -99,8 +100,10 @@ void reader_begin(struct reader *r, struct program *p, int x, int y)
     r->nodes[root].shown = true;
     r->nodes[root].missing = 1;
     reader_push(r, root, CALL_COUNT, 0, 0);
-    if (!*p->toolkit)
+    if (!*p->toolkit) {
         reader_push(r, root, CALL_TOOLKIT, 0, 0);
+        reader_push(r, root, CALL_VERSION, 0, 0);
+    }
 }
 
 void reader_end(struct reader *r)
@@ -110,6 +113,7 @@ void reader_end(struct reader *r)
         free(r->nodes[i].path);
         free(r->nodes[i].name);
         free(r->nodes[i].value);
+        free(r->nodes[i].label);
     }
     free(r->nodes);
     free(r->queue);
@@ -207,6 +211,8 @@ static void described(struct reader *r, int i)
         reader_push(r, i, CALL_LENGTH, 0, 0);
     else if (reader_has_number(n))
         reader_push(r, i, CALL_NUMBER, 0, 0);
+    if (reader_needs_label(r, n))
+        reader_push(r, i, CALL_RELATIONS, 0, 0);
     if (reader_may_click(r, i))
         reader_push(r, i, CALL_ACTION, 0, 0);
     if (n->role == ROLE_DOCUMENT_WEB || n->role == ROLE_DOCUMENT_FRAME)
@@ -424,6 +430,28 @@ static void take_action(struct node *n, DBusMessage *reply)
         n->states |= UINT64_C(1) << STATE_CLICKABLE;
 }
 
+/* Asks for the text of the first object that labels a node.  The reply is a(ua(so)). */
+static void take_relations(struct reader *r, int i, DBusMessage *reply)
+{
+    DBusMessageIter at, all, one, targets;
+    dbus_uint32_t kind = 0;
+    const char *bus, *path;
+    if (!reply || !dbus_message_has_signature(reply, "a(ua(so))") || !dbus_message_iter_init(reply, &at))
+        return;
+    for (dbus_message_iter_recurse(&at, &all); dbus_message_iter_get_arg_type(&all) == DBUS_TYPE_STRUCT;
+         dbus_message_iter_next(&all)) {
+        dbus_message_iter_recurse(&all, &one);
+        dbus_message_iter_get_basic(&one, &kind);
+        dbus_message_iter_next(&one);
+        dbus_message_iter_recurse(&one, &targets);
+        if (kind != LABELLED_BY || r->nodes[i].label || !read_reference(&targets, &bus, &path) ||
+            strcmp(bus, r->nodes[i].bus) != 0)
+            continue;
+        r->nodes[i].label = xstrdup(path);
+        reader_push(r, i, CALL_LABEL, -1, 0);
+    }
+}
+
 /* Handles the reply to one of the first four calls. */
 static void take_first(struct reader *r, const struct slot *s, DBusMessage *reply)
 {
@@ -489,8 +517,21 @@ void reader_take(struct reader *r, const struct slot *s, DBusMessage *reply)
     case CALL_ACTION:
         take_action(n, reply);
         break;
+    case CALL_RELATIONS:
+        take_relations(r, s->node, reply);
+        break;
+    case CALL_LABEL: {
+        char name[NAME_BYTES];
+        bus_text(reply, name, sizeof name);
+        free(n->name);
+        n->name = xstrdup(name);
+        break;
+    }
     case CALL_TOOLKIT:
         bus_text(reply, r->program->toolkit, sizeof r->program->toolkit);
+        break;
+    case CALL_VERSION:
+        bus_text(reply, r->program->version, sizeof r->program->version);
         break;
     }
 }

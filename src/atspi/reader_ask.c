@@ -46,3 +46,12 @@ bool reader_may_click(const struct reader *r, int i)
     bool leaf = role == ROLE_STATIC && !strcmp(r->program->toolkit, "Chromium");
     return !leaf && is_among(role, roles, sizeof roles / sizeof *roles) && is_in_page(r, i);
 }
+
+/* GTK 4.18 leaves the items of its menus without a name, and the labels in them out of the tree. */
+bool reader_needs_label(const struct reader *r, const struct node *n)
+{
+    static const uint32_t roles[] = {ROLE_MENU_ITEM,   ROLE_CHECK_MENU_ITEM, ROLE_RADIO_MENU_ITEM,
+                                     ROLE_PUSH_BUTTON, ROLE_TOGGLE_BUTTON,   ROLE_LIST_ITEM};
+    return reader_is_gtk4(r) && (!n->name || !*n->name) &&
+           is_among(n->role, roles, sizeof roles / sizeof *roles);
+}

@@ -7,6 +7,7 @@
 #include "atspi/roles.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -39,20 +40,24 @@ static enum player_next press_key(struct player *p, const char *key, uint32_t ma
     return NEXT_ACTION;
 }
 
-/* Returns the selected item of the menu or list that e is in, NULL: none. */
+/* Returns the selected item of the menu or list that e is in, another one than e if there are several, NULL:
+ * none. */
 static const struct element *selected_beside(const struct snapshot *s, const struct element *e)
 {
-    for (int i = 0; i < s->n; i++)
-        if (s->e[i].parent == e->parent && state_in(s->e[i].states, STATE_SELECTED))
-            return &s->e[i];
-    return NULL;
+    const struct element *found = NULL;
+    for (const struct element *o = s->e; o < s->e + s->n; o++)
+        if (o->parent == e->parent && state_in(o->states, STATE_SELECTED) && (!found || found == e))
+            found = o;
+    return found;
 }
 
 enum player_next player_press_by_keys(struct player *p, const struct element *e, struct buf *b, char *why,
                                       size_t size)
 {
     const struct element *opener = resolve_opener(p->now, e);
-    if (opener && strstr(opener->role, "button") && player_goes_by_keys(p, e)) { /* a popover of GTK 4 */
+    bool has_focus = resolve_is_button(e) && !strstr(e->role, "menu"),
+         popover = opener && strstr(opener->role, "button");
+    if ((has_focus || popover) && player_goes_by_keys(p, e)) { /* GTK 4, also items of its popovers */
         enum player_next next = player_focus_by_keys(p, e, b, why, size);
         return next == NEXT_STEP ? player_press_focused(p, b) : next;
     }
@@ -101,15 +106,27 @@ static const struct element *focused(const struct snapshot *s)
     return at;
 }
 
-/* Presses a key on the way to an element, unless the one before has had no effect, or the focused element
- * `at` takes Tab as text. */
-static enum player_next press_on_the_way(struct player *p, const char *key, const struct element *at,
+static bool has_tabs(const struct snapshot *s)
+{
+    for (int i = 0; i < s->n; i++)
+        if (!strcmp(s->e[i].role, "page tab") && resolve_in_active_window(s, &s->e[i]))
+            return true;
+    return false;
+}
+
+/* Presses a key on the way to an element, unless the one before has had no effect: `mark` is the ref of what
+ * it should change.  A text `at` takes Tab as a character, but not ctrl+Tab, which changes the page of a
+ * window with tabs. */
+static enum player_next press_on_the_way(struct player *p, const char *key, uint32_t mark,
                                          const struct element *e, struct buf *b, char *why, size_t size)
 {
+    const struct element *at = focused(p->now);
     bool typed =
         at && at != e && state_in(at->states, STATE_MULTI_LINE) && state_in(at->states, STATE_EDITABLE);
-    if (at && !typed && (!p->s.keyed || at->ref != p->s.mark) && p->s.keys < KEYS_MAX)
-        return press_key(p, key, at->ref, b);
+    if (typed && !strcmp(key, "Tab"))
+        key = "ctrl+Tab";
+    if ((!typed || !has_tabs(p->now)) && (!p->s.keyed || (mark && mark != p->s.mark)) && p->s.keys < KEYS_MAX)
+        return press_key(p, key, mark, b);
     snprintf(why, size, "the program does not say reliably where %s '%.80s' is, and no key reaches it",
              e->role, resolve_name(e));
     return player_wait_or_fail(p, PLAYER_EFFECT_MS);
@@ -134,7 +151,16 @@ enum player_next player_focus_by_keys(struct player *p, const struct element *e,
     if (at && is_below(p->now, (int)(at - p->now->e), (int)(e - p->now->e)))
         return NEXT_STEP;
     const char *key = !at || !is_one_group(p->now, at, e) ? "Tab" : at < e ? "Down" : "Up";
-    return press_on_the_way(p, key, at, e, b, why, size);
+    return press_on_the_way(p, key, at ? at->ref : 0, e, b, why, size);
+}
+
+/* Returns the arrow key that leads from one element to another, whose places are relative to the same group. */
+static const char *arrow(const struct element *from, const struct element *to)
+{
+    int dx = to->rect.x - from->rect.x, dy = to->rect.y - from->rect.y;
+    if (2 * abs(dy) < from->rect.h && dx)
+        return dx > 0 ? "Right" : "Left";
+    return dy > 0 || (!dy && to > from) ? "Down" : "Up";
 }
 
 enum player_next player_select_by_keys(struct player *p, const struct element *e, struct buf *b, char *why,
@@ -145,11 +171,16 @@ enum player_next player_select_by_keys(struct player *p, const struct element *e
     while (row->parent >= 0 && strcmp(row->role, "table row") != 0 && strcmp(row->role, "list item") != 0)
         row = &s->e[row->parent];
     row = row->parent < 0 ? e : row;
-    if (at == row && state_in(row->states, STATE_SELECTED))
+    const struct element *selected = selected_beside(s, row), *from = at;
+    while (from && from->parent != row->parent)
+        from = from->parent >= 0 ? &s->e[from->parent] : NULL;
+    bool holds =
+        at && !from && is_below(s, (int)(row - s->e), (int)(at - s->e)); /* the list has the keyboard */
+    from = holds ? selected : from;
+    if (from == row && selected == row)
         return NEXT_STEP;
-    bool beside = at && at->parent == row->parent;
-    const char *key = !beside ? "Tab" : at == row ? "space" : at < row ? "Down" : "Up";
-    return press_on_the_way(p, key, at, e, b, why, size);
+    const char *key = from == row ? "space" : from ? arrow(from, row) : holds ? "Down" : "Tab";
+    return press_on_the_way(p, key, from ? from->ref : at ? at->ref : 0, e, b, why, size);
 }
 
 enum player_next player_press_focused(struct player *p, struct buf *b)

@@ -102,6 +102,19 @@ static bool is_chosen(const struct player *p, const struct element *e)
     return chosen;
 }
 
+/* Selects a row without a reliable place, and opens it or its menu if the step asks for that. */
+static enum player_next press_row(struct player *p, const struct element *e, struct buf *b, char *why,
+                                  size_t size)
+{
+    enum plain_verb verb = p->steps.s[p->s.at].verb;
+    enum player_next next = player_select_by_keys(p, e, b, why, size);
+    if (next != NEXT_STEP || verb == PLAIN_PRESS)
+        return next;
+    p->s.keyed = false;
+    player_keys(verb == PLAIN_DOUBLE_CLICK ? "Return" : "shift+F10", 1, b);
+    return NEXT_ACTION;
+}
+
 static enum player_next press(struct player *p, struct buf *b, char *why, size_t size)
 {
     const struct plain_step *s = &p->steps.s[p->s.at];
@@ -114,6 +127,8 @@ static enum player_next press(struct player *p, struct buf *b, char *why, size_t
     }
     if (s->verb == PLAIN_PRESS && is_chosen(p, e))
         return NEXT_STEP;
+    if (e && e->trust == PLACE_DOUBTFUL && resolve_is_row(e) && !player_is_off(e))
+        return press_row(p, e, b, why, size);
     if (s->verb == PLAIN_PRESS && player_goes_by_keys(p, e)) {
         p->s.focuses = resolve_is_field(e);
         next = player_focus_by_keys(p, e, b, why, size);
@@ -257,7 +272,7 @@ static enum player_next menu(struct player *p, struct buf *b, char *why, size_t 
                 e = found[i];
     }
     p->s.verified = e && !strcmp(e->role, "radio menu item") && player_is_on(e);
-    if (e && level && e->trust == PLACE_DOUBTFUL && !player_is_off(e))
+    if (e && e->trust == PLACE_DOUBTFUL && !player_is_off(e) && (level || resolve_is_button(e)))
         return player_press_by_keys(p, e, b, why, size);
     if (!(e = player_usable(p, e, &next, why, size)))
         return next;
@@ -270,12 +285,14 @@ static enum player_next tab(struct player *p, struct buf *b, char *why, size_t s
     enum player_next next;
     bool several;
     const struct element *e = player_find_target(p, RESOLVE_TAB, &several, why, size);
-    if (p->s.phase) {
+    if (p->s.phase > p->s.keys) {
         p->s.verified = e && state_in(e->states, STATE_SELECTED);
         return player_verify_selected(p, e, why, size);
     }
     if (is_chosen(p, e))
         return NEXT_STEP;
+    if (e && e->trust == PLACE_DOUBTFUL && !player_is_off(e))
+        return player_select_by_keys(p, e, b, why, size);
     if (!(e = player_usable(p, e, &next, why, size)))
         return next;
     player_click(p, e, "left", 1, b);
