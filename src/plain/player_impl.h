@@ -44,6 +44,7 @@ struct player_state {
     bool keyed;    /* the last action was such a key */
     bool up;       /* the keys go up */
     bool typing;   /* the name of a file was typed */
+    bool left;     /* Tab was pressed in a number that was typed */
     uint32_t mark; /* the selection before that key */
     int x, y;
 };

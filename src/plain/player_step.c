@@ -217,6 +217,22 @@ const struct element *player_text_of(const struct snapshot *s, const struct elem
     return e;
 }
 
+static bool same_number(const char *a, const char *b)
+{
+    char *end_a, *end_b;
+    double x = strtod(a, &end_a), y = strtod(b, &end_b);
+    return end_a > a && end_b > b && !*end_a && !*end_b && x == y;
+}
+
+/* Returns whether a number that was typed still has to be left, because a shortcut follows: programs take it
+ * over when the field loses the keyboard, or at Return. */
+static bool is_to_be_left(const struct player *p, const struct element *e)
+{
+    const struct plain_step *next = p->s.at + 1 < p->steps.n ? &p->steps.s[p->s.at + 1] : NULL;
+    return !p->s.left && e && !strcmp(e->role, "spin button") && next && next->verb == PLAIN_KEYS &&
+           strchr(next->what, '+');
+}
+
 static enum player_next enter(struct player *p, struct buf *b, char *why, size_t size)
 {
     const struct plain_step *s = &p->steps.s[p->s.at];
@@ -244,8 +260,13 @@ static enum player_next enter(struct player *p, struct buf *b, char *why, size_t
         return NEXT_FAILED;
     }
     bool hidden = p->secret || (e && element_is_password(e)) || strlen(s->value) > PLAYER_VERIFIED_MAX;
-    if (hidden || (e && same_text(e->value, s->value)))
-        return NEXT_STEP;
+    if (hidden || (e && (same_text(e->value, s->value) || (p->s.left && same_number(e->value, s->value))))) {
+        if (!is_to_be_left(p, e))
+            return NEXT_STEP;
+        p->s.left = true;
+        player_keys("Tab", 1, b);
+        return NEXT_ACTION;
+    }
     if (e)
         snprintf(why, size, "field '%.80s' contains '%.80s' after typing", s->what, e->value);
     else

@@ -258,6 +258,28 @@ static void t_page_tabs(void **state)
     plain_free(&p.steps);
 }
 
+/* The properties of a document in Inkscape: ctrl+s saves the number that was there before. */
+static void t_number(void **state)
+{
+    (void)state;
+    static struct element e[] = {WINDOW, BELOW(2, 0, "spin button", "Width", "", "123", FOCUSED)};
+    struct snapshot s = {.e = e, .n = 2, .hit = -1};
+    static const char *const tasks[] = {"set Width to 123, press ctrl+s", "set Width to 123, press Return"};
+    for (int i = 0; i < 2; i++) {
+        struct player p = {.now = &s, .s = {.phase = 1}};
+        assert_int_equal(plain_parse(tasks[i], &p.steps, NULL), 0);
+        e[1].value = "123";
+        if (!i) {
+            assert_int_equal(next_of(&p, "\"Tab\""), NEXT_ACTION);
+            e[1].value = "100.000"; /* it was not taken */
+            assert_int_equal(next_of(&p, ""), NEXT_WAIT);
+            e[1].value = "123.000";
+        }
+        assert_int_equal(next_of(&p, ""), NEXT_STEP);
+        plain_free(&p.steps);
+    }
+}
+
 /* Tab reaches only the chosen radio button of a group. */
 static void t_radio_group(void **state)
 {
@@ -524,6 +546,7 @@ static const struct CMUnitTest tests[] = {
           t_closed_list),
     CLAIM("a cell without a reliable place is selected alone before it is opened", t_cells),
     CLAIM("a tab without a reliable place is chosen with the arrow keys", t_page_tabs),
+    CLAIM("a number is left with Tab, and read again, before a shortcut", t_number),
     CLAIM("a radio button is reached with the arrow keys if its group is the only one", t_radio_group),
     CLAIM("a button that has the name of a key is waited for while the window is not read", t_key_or_button),
     CLAIM("a name on the screen never becomes a call in a reply", t_names),
