@@ -44,8 +44,9 @@ struct player_state {
     bool keyed;    /* the last action was such a key */
     bool up;       /* the keys go up */
     bool typing;   /* the name of a file was typed */
-    bool left;     /* Tab was pressed in a number that was typed */
-    uint32_t mark; /* the selection before that key */
+    bool main_menu; /* F10 was pressed */
+    bool left;      /* Tab was pressed in a number that was typed */
+    uint32_t mark;  /* the selection before that key */
     int x, y;
 };
 
@@ -128,6 +129,9 @@ const struct element *player_text_of(const struct snapshot *s, const struct elem
  * Return. */
 enum player_next player_press_by_keys(struct player *p, const struct element *e, struct buf *b, char *why,
                                       size_t size);
+/* Opens a menu of the menu bar, or of a button, in GTK 4.18; then returns NEXT_STEP. */
+enum player_next player_open_menu_by_keys(struct player *p, const struct element *e, struct buf *b, char *why,
+                                          size_t size);
 enum player_next player_choose_by_keys(struct player *p, const struct element *list, struct buf *b, char *why,
                                        size_t size);
 /* Returns whether an open list reports its choice, but for some time none of its entries. */

@@ -22,6 +22,17 @@ static bool is_below(const struct snapshot *s, int i, int top)
     return i == top;
 }
 
+/* Returns the innermost element of the active window that has the keyboard, NULL: none. */
+static const struct element *focused(const struct snapshot *s)
+{
+    const struct element *at = NULL;
+    for (int i = 0; i < s->n; i++)
+        if (state_in(s->e[i].states, STATE_FOCUSED) && s->e[i].parent >= 0 &&
+            resolve_in_active_window(s, &s->e[i]) && (!at || s->e[i].depth > at->depth))
+            at = &s->e[i];
+    return at;
+}
+
 /* ---- menus -------------------------------------------------------------------------------------------- */
 
 static enum player_next press_return(struct player *p, struct buf *b)
@@ -55,8 +66,10 @@ enum player_next player_press_by_keys(struct player *p, const struct element *e,
                                       size_t size)
 {
     const struct element *opener = resolve_opener(p->now, e);
+    const struct element *at = focused(p->now);
     bool has_focus = resolve_is_button(e) && !strstr(e->role, "menu"),
-         popover = opener && strstr(opener->role, "button");
+         popover = opener && (strstr(opener->role, "button") ||
+                              (at && is_below(p->now, (int)(at - p->now->e), (int)(opener - p->now->e))));
     if ((has_focus || popover) && player_goes_by_keys(p, e)) { /* GTK 4, also items of its popovers */
         enum player_next next = player_focus_by_keys(p, e, b, why, size);
         return next == NEXT_STEP ? player_press_focused(p, b) : next;
@@ -71,6 +84,51 @@ enum player_next player_press_by_keys(struct player *p, const struct element *e,
              "the program does not say reliably where %s '%.80s' is, and the arrow keys do not select it",
              e->role, resolve_name(e));
     return player_wait_or_fail(p, PLAYER_EFFECT_MS);
+}
+
+/* Returns the arrow key that leads from one element to another, whose places are relative to one group. */
+static const char *arrow(const struct element *from, const struct element *to)
+{
+    int dx = to->rect.x - from->rect.x, dy = to->rect.y - from->rect.y;
+    if (2 * abs(dy) < from->rect.h && dx)
+        return dx > 0 ? "Right" : "Left";
+    return dy > 0 || (!dy && to > from) ? "Down" : "Up";
+}
+
+/* Returns the open menu of the menu bar that e is in, e itself if it is the menu of a button or that button,
+ * NULL: none. */
+static const struct element *open_menu(const struct snapshot *s, const struct element *e)
+{
+    bool bar = !strcmp(s->e[e->parent].role, "menu bar");
+    if (!strcmp(e->role, "menu") && state_in(s->e[e->parent].states, STATE_EXPANDED))
+        return e;
+    for (const struct element *o = s->e; o < s->e + s->n; o++)
+        if ((o == e || (bar && o->parent == e->parent)) && state_in(o->states, STATE_EXPANDED))
+            return o;
+    return NULL;
+}
+
+enum player_next player_open_menu_by_keys(struct player *p, const struct element *e, struct buf *b, char *why,
+                                          size_t size)
+{
+    const struct element *open = open_menu(p->now, e);
+    bool bar = !strcmp(p->now->e[e->parent].role, "menu bar");
+    if (open == e) {
+        p->s.keys--; /* the last key was the action of this level */
+        p->s.keyed = false;
+        return NEXT_STEP;
+    }
+    if (open && (!p->s.keyed || open->ref != p->s.mark) && p->s.keys < KEYS_MAX)
+        return press_key(p, arrow(open, e), open->ref, b);
+    snprintf(why, size,
+             "the program does not say reliably where menu '%.80s' is, and F10 does not lead to it",
+             resolve_name(e));
+    enum player_next next = bar ? NEXT_FAILED : player_press_by_keys(p, e, b, why, size);
+    if (next != NEXT_FAILED || p->s.main_menu)
+        return bar ? player_wait_or_fail(p, PLAYER_EFFECT_MS) : next;
+    p->s.main_menu = true;
+    p->s.since = 0;
+    return press_key(p, "F10", 0, b);
 }
 
 /* ---- elements without a reliable place ---------------------------------------------------------------- */
@@ -93,17 +151,6 @@ bool player_goes_by_keys(const struct player *p, const struct element *e)
                                         NULL};
     return e && !p->ref && e->trust == PLACE_DOUBTFUL && !player_is_off(e) &&
            resolve_in_active_window(p->now, e) && (text_listed(roles, e->role) || element_is_password(e));
-}
-
-/* Returns the innermost element of the active window that has the keyboard, NULL: none. */
-static const struct element *focused(const struct snapshot *s)
-{
-    const struct element *at = NULL;
-    for (int i = 0; i < s->n; i++)
-        if (state_in(s->e[i].states, STATE_FOCUSED) && s->e[i].parent >= 0 &&
-            resolve_in_active_window(s, &s->e[i]) && (!at || s->e[i].depth > at->depth))
-            at = &s->e[i];
-    return at;
 }
 
 static bool has_tabs(const struct snapshot *s)
@@ -152,15 +199,6 @@ enum player_next player_focus_by_keys(struct player *p, const struct element *e,
         return NEXT_STEP;
     const char *key = !at || !is_one_group(p->now, at, e) ? "Tab" : at < e ? "Down" : "Up";
     return press_on_the_way(p, key, at ? at->ref : 0, e, b, why, size);
-}
-
-/* Returns the arrow key that leads from one element to another, whose places are relative to the same group. */
-static const char *arrow(const struct element *from, const struct element *to)
-{
-    int dx = to->rect.x - from->rect.x, dy = to->rect.y - from->rect.y;
-    if (2 * abs(dy) < from->rect.h && dx)
-        return dx > 0 ? "Right" : "Left";
-    return dy > 0 || (!dy && to > from) ? "Down" : "Up";
 }
 
 enum player_next player_select_by_keys(struct player *p, const struct element *e, struct buf *b, char *why,

@@ -293,7 +293,12 @@ static enum player_next menu(struct player *p, struct buf *b, char *why, size_t 
                 e = found[i];
     }
     p->s.verified = e && !strcmp(e->role, "radio menu item") && player_is_on(e);
-    if (e && e->trust == PLACE_DOUBTFUL && !player_is_off(e) && (level || resolve_is_button(e)))
+    bool by_keys = e && e->trust == PLACE_DOUBTFUL && !player_is_off(e);
+    if (by_keys && !level && resolve_suits(e, RESOLVE_MENU)) {
+        next = player_open_menu_by_keys(p, e, b, why, size);
+        return next == NEXT_STEP ? menu(p, b, why, size) : next;
+    }
+    if (by_keys && level)
         return player_press_by_keys(p, e, b, why, size);
     if (!(e = player_usable(p, e, &next, why, size)))
         return next;

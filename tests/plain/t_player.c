@@ -258,6 +258,33 @@ static void t_page_tabs(void **state)
     plain_free(&p.steps);
 }
 
+/* Transmission with GTK 4.18: F10 opens the first menu, and the arrow keys the one beside it. */
+static void t_menu_bar(void **state)
+{
+    (void)state;
+    static struct element e[] = {
+        WINDOW, BELOW(2, 0, "menu bar", "", "", "", 0), BELOW(3, 1, "menu item", "File", "", "", 0),
+        BELOW(4, 1, "menu item", "Edit", "", "", 0), BELOW(5, 3, "menu item", "Copy", "", "", 0)};
+    struct snapshot s = {.e = e, .n = 4, .hit = -1};
+    struct player p = {.now = &s};
+    e[3].rect.x = 100;
+    e[4].rect.y = 40; /* below the menu, in a window of its own */
+    e[4].depth = 3;
+    assert_int_equal(plain_parse("open menu Edit > Copy", &p.steps, NULL), 0);
+    assert_int_equal(next_of(&p, "\"F10\""), NEXT_ACTION);
+    e[2].states |= 1ULL << STATE_EXPANDED;
+    assert_int_equal(next_of(&p, "\"Right\""), NEXT_ACTION);
+    assert_int_equal(next_of(&p, ""), NEXT_WAIT); /* the menu has not changed yet */
+    e[2].states = ON;
+    e[3].states |= 1ULL << STATE_EXPANDED;
+    e[4].states |= FOCUSED;
+    e[4].rect.x = 100;
+    s.n = 5;
+    assert_int_equal(next_of(&p, "\"space\""), NEXT_ACTION);
+    assert_int_equal(next_of(&p, ""), NEXT_STEP);
+    plain_free(&p.steps);
+}
+
 /* The properties of a document in Inkscape: ctrl+s saves the number that was there before. */
 static void t_number(void **state)
 {
@@ -546,6 +573,7 @@ static const struct CMUnitTest tests[] = {
           t_closed_list),
     CLAIM("a cell without a reliable place is selected alone before it is opened", t_cells),
     CLAIM("a tab without a reliable place is chosen with the arrow keys", t_page_tabs),
+    CLAIM("a menu of a menu bar without a reliable place is opened with F10 and the arrow keys", t_menu_bar),
     CLAIM("a number is left with Tab, and read again, before a shortcut", t_number),
     CLAIM("a radio button is reached with the arrow keys if its group is the only one", t_radio_group),
     CLAIM("a button that has the name of a key is waited for while the window is not read", t_key_or_button),
