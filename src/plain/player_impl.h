@@ -42,7 +42,7 @@ struct player_state {
     uint32_t list; /* ref of that list */
     int keys;      /* actions of the step that were keys on the way to the element */
     bool keyed;    /* the last action was such a key */
-    bool up;       /* the keys go up */
+    bool up;       /* the keys go up, or are ctrl+Tab after Tab had no effect */
     bool typing;   /* the name of a file was typed */
     bool main_menu; /* F10 was pressed */
     bool left;      /* Tab was pressed in a number that was typed */

@@ -170,17 +170,19 @@ static enum player_next press_on_the_way(struct player *p, const char *key, uint
     const struct element *at = focused(p->now);
     bool typed =
         at && at != e && state_in(at->states, STATE_MULTI_LINE) && state_in(at->states, STATE_EDITABLE);
-    if (typed && !strcmp(key, "Tab"))
-        key = "ctrl+Tab";
-    if ((!typed || !has_tabs(p->now)) && (!p->s.keyed || (mark && mark != p->s.mark)) && p->s.keys < KEYS_MAX)
-        return press_key(p, key, mark, b);
+    bool tab = !strcmp(key, "Tab"), moved = !p->s.keyed || (mark && mark != p->s.mark);
+    if (tab && !moved && !p->s.up && !has_tabs(p->now) &&
+        player_wait_or_fail(p, PLAYER_EFFECT_MS) == NEXT_FAILED) /* the name of a file takes Tab */
+        moved = p->s.up = true;
+    if ((!typed || !has_tabs(p->now)) && moved && p->s.keys < KEYS_MAX)
+        return press_key(p, tab && (typed || p->s.up) ? "ctrl+Tab" : key, mark, b);
     snprintf(why, size, "the program does not say reliably where %s '%.80s' is, and no key reaches it",
              e->role, resolve_name(e));
     return player_wait_or_fail(p, PLAYER_EFFECT_MS);
 }
 
-/* Returns whether two elements are radio buttons of one group, of which Tab reaches only the chosen one: no
- * other is chosen below the element around both. */
+/* Returns whether two elements are radio buttons of one group, and Tab reaches only the
+ * chosen one of their group: no other is chosen below the element around both. */
 static bool is_one_group(const struct snapshot *s, const struct element *a, const struct element *b)
 {
     int up = a->parent, chosen = 0;
