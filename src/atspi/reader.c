@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_BYTES = 256, EAGER = 12, GRID_COLUMNS = 4, PATH_BYTES = 512 };
+enum { EAGER = 12, GRID_COLUMNS = 4, PATH_BYTES = 512 };
 enum { LABELLED_BY = 2 };    /* AtspiRelationType */
 enum { KNOWN_READS = 1024 }; /* reads after which an object that is not found any more may be dropped */
 
@@ -312,22 +312,6 @@ static void take_rect(struct node *n, DBusMessage *reply)
     n->placed = v[2] > 0 && v[3] > 0;
 }
 
-/* Reads a reference (so) at an iterator. */
-static bool read_reference(DBusMessageIter *at, const char **bus, const char **path)
-{
-    DBusMessageIter in;
-    if (dbus_message_iter_get_arg_type(at) != DBUS_TYPE_STRUCT)
-        return false;
-    dbus_message_iter_recurse(at, &in);
-    if (dbus_message_iter_get_arg_type(&in) != DBUS_TYPE_STRING)
-        return false;
-    dbus_message_iter_get_basic(&in, bus);
-    if (!dbus_message_iter_next(&in) || dbus_message_iter_get_arg_type(&in) != DBUS_TYPE_OBJECT_PATH)
-        return false;
-    dbus_message_iter_get_basic(&in, path);
-    return strcmp(*path, "/org/a11y/atspi/null") != 0;
-}
-
 static void add_child(struct reader *r, int i, const char *bus, const char *path, int order)
 {
     int child = add_node(r, i, bus, path, order);
@@ -350,7 +334,7 @@ static void take_children(struct reader *r, int i, DBusMessage *reply)
     if (r->nodes[i].children == 1 && dbus_message_iter_get_arg_type(&in) == DBUS_TYPE_INVALID)
         reader_push(r, i, CALL_CHILD, 0, 0);
     for (int k = 0; k < READ_CHILDREN && dbus_message_iter_get_arg_type(&in) != DBUS_TYPE_INVALID; k++) {
-        if (read_reference(&in, &bus, &path))
+        if (reader_reference(&in, &bus, &path))
             add_child(r, i, bus, path, k);
         dbus_message_iter_next(&in);
     }
@@ -360,7 +344,7 @@ static void take_child(struct reader *r, int i, DBusMessage *reply)
 {
     DBusMessageIter at;
     const char *bus, *path;
-    if (reply && dbus_message_iter_init(reply, &at) && read_reference(&at, &bus, &path))
+    if (reply && dbus_message_iter_init(reply, &at) && reader_reference(&at, &bus, &path))
         add_child(r, i, bus, path, 0);
 }
 
@@ -378,7 +362,7 @@ static void take_point(struct reader *r, const struct slot *s, DBusMessage *repl
 {
     DBusMessageIter at;
     const char *bus, *path;
-    if (!reply || !dbus_message_iter_init(reply, &at) || !read_reference(&at, &bus, &path))
+    if (!reply || !dbus_message_iter_init(reply, &at) || !reader_reference(&at, &bus, &path))
         return;
     int found = node_at(r, bus, path);
     if (found < 0 || found == s->node || r->nodes[found].depth <= r->nodes[s->node].depth)
@@ -391,7 +375,7 @@ static void take_hit(struct reader *r, const struct slot *s, DBusMessage *reply)
 {
     DBusMessageIter at;
     const char *bus, *path;
-    if (reply && dbus_message_iter_init(reply, &at) && read_reference(&at, &bus, &path) &&
+    if (reply && dbus_message_iter_init(reply, &at) && reader_reference(&at, &bus, &path) &&
         strcmp(path, r->nodes[s->node].path) != 0)
         add_child(r, s->node, bus, path, s->y * 10000 + s->x);
 }
@@ -430,33 +414,11 @@ static void take_action(struct node *n, DBusMessage *reply)
         n->states |= UINT64_C(1) << STATE_CLICKABLE;
 }
 
-/* Asks for the text of the first object that labels a node.  The reply is a(ua(so)). */
-static void take_relations(struct reader *r, int i, DBusMessage *reply)
-{
-    DBusMessageIter at, all, one, targets;
-    dbus_uint32_t kind = 0;
-    const char *bus, *path;
-    if (!reply || !dbus_message_has_signature(reply, "a(ua(so))") || !dbus_message_iter_init(reply, &at))
-        return;
-    for (dbus_message_iter_recurse(&at, &all); dbus_message_iter_get_arg_type(&all) == DBUS_TYPE_STRUCT;
-         dbus_message_iter_next(&all)) {
-        dbus_message_iter_recurse(&all, &one);
-        dbus_message_iter_get_basic(&one, &kind);
-        dbus_message_iter_next(&one);
-        dbus_message_iter_recurse(&one, &targets);
-        if (kind != LABELLED_BY || r->nodes[i].label || !read_reference(&targets, &bus, &path) ||
-            strcmp(bus, r->nodes[i].bus) != 0)
-            continue;
-        r->nodes[i].label = xstrdup(path);
-        reader_push(r, i, CALL_LABEL, -1, 0);
-    }
-}
-
 /* Handles the reply to one of the first four calls. */
 static void take_first(struct reader *r, const struct slot *s, DBusMessage *reply)
 {
     struct node *n = &r->nodes[s->node];
-    char name[NAME_BYTES];
+    char name[READ_NAME];
     dbus_int64_t v = 0;
     if (s->call == CALL_NAME) {
         bus_text(reply, name, sizeof name);
@@ -518,10 +480,10 @@ void reader_take(struct reader *r, const struct slot *s, DBusMessage *reply)
         take_action(n, reply);
         break;
     case CALL_RELATIONS:
-        take_relations(r, s->node, reply);
+        reader_take_relations(r, s->node, reply);
         break;
     case CALL_LABEL: {
-        char name[NAME_BYTES];
+        char name[READ_NAME];
         bus_text(reply, name, sizeof name);
         free(n->name);
         n->name = xstrdup(name);

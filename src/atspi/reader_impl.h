@@ -32,6 +32,7 @@ enum {
     READ_HITS = 100,
     READ_KNOWN = 16384, /* objects whose numbers are kept; at most READ_NODES more during a read */
     READ_TEXT = 200,    /* characters of a value */
+    READ_NAME = 256,    /* bytes of a name */
     READ_FIELD = 4000,  /* ... of the focused element */
 };
 
@@ -130,6 +131,10 @@ bool reader_has_text(const struct node *n);
 bool reader_has_number(const struct node *n);
 bool reader_may_click(const struct reader *r, int i);
 bool reader_needs_label(const struct reader *r, const struct node *n);
+/* Asks for the text of the first object that labels a node.  The reply is a(ua(so)). */
+void reader_take_relations(struct reader *r, int i, DBusMessage *reply);
+/* Reads a reference (so) at an iterator. */
+bool reader_reference(DBusMessageIter *at, const char **bus, const char **path);
 
 /* Returns whether a name is that of a class, which GTK 4 gives to widgets without a label. */
 bool reader_class_name(const char *name);

@@ -219,9 +219,8 @@ const struct element *player_text_of(const struct snapshot *s, const struct elem
 
 static bool same_number(const char *a, const char *b)
 {
-    char *end_a, *end_b;
-    double x = strtod(a, &end_a), y = strtod(b, &end_b);
-    return end_a > a && end_b > b && !*end_a && !*end_b && x == y;
+    char *m, *n;
+    return strtod(a, &m) == strtod(b, &n) && m > a && n > b && !*m && !*n;
 }
 
 /* Returns whether a number that was typed still has to be left, because a shortcut follows: programs take it
