@@ -87,8 +87,16 @@ static DBusMessage *build(const struct reader *r, const struct pending *p)
         if ((m = bus_call(n->bus, n->path, ATSPI "Document", "GetAttributeValue")))
             dbus_message_append_args(m, DBUS_TYPE_STRING, &url, DBUS_TYPE_INVALID);
         return m;
+    case CALL_RELATIONS:
+        return bus_call(n->bus, n->path, ATSPI "Accessible", "GetRelationSet");
+    case CALL_LABEL:
+        if ((m = bus_call(n->bus, n->label, ATSPI "Text", "GetText")))
+            dbus_message_append_args(m, DBUS_TYPE_INT32, &from, DBUS_TYPE_INT32, &to, DBUS_TYPE_INVALID);
+        return m;
     case CALL_TOOLKIT:
         return bus_get(n->bus, n->path, ATSPI "Application", "ToolkitName");
+    case CALL_VERSION:
+        return bus_get(n->bus, n->path, ATSPI "Application", "Version");
     }
     return m;
 }

@@ -3,10 +3,11 @@
  *   scale    GTK 3 and Qt report logical pixels when they draw with a scale: a window is smaller than its X
  *            window
  *   origin   GTK 4 reports places relative to the window, which is then at 0,0, inside its shadow or border
- *   shadow   GTK 4.18 reports a window that draws its shadow above and to the left of 0,0, and leaves the
- *            padding of each parent out of the places of its children: all of them are doubtful
+ *   padding  GTK 4.18 leaves the padding of each parent out of the places of its children: all of them are
+ *            doubtful, and so are those of a window that begins above or to the left of 0,0, in its shadow
  *   page     Chromium with a scale reports its window and buttons in logical pixels, its page in real ones
  *   popover  GTK 4 reports wrong places below a button that shows a popover: all of them are doubtful
+ *   entries  Qt 6 reports entries of an open list that are wider than it
  *   bridge   LibreOffice reports a pane that is as large as its parent but elsewhere: its menu bar is
  *            missing in the places of all elements below, except those of the menu bar itself and of
  *            embedded widgets of GTK 3
@@ -19,6 +20,7 @@
 #include "atspi/reader_impl.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -150,6 +152,16 @@ static bool is_button(uint32_t role)
     return role == ROLE_PUSH_BUTTON || role == ROLE_TOGGLE_BUTTON;
 }
 
+/* Cuts an entry to the width of its list: Qt 6 reports entries that are wider than the list that it opens. */
+static void cut_entry(struct node *n, const struct node *up)
+{
+    struct screen_rect both = screen_rect_intersect(n->rect, up->rect);
+    if (n->role == ROLE_LIST_ITEM && up->placed && both.w > 0) {
+        n->rect.x = both.x;
+        n->rect.w = both.w;
+    }
+}
+
 static bool is_outside(const struct node *n, const struct node *up)
 {
     int x = n->rect.x + n->rect.w / 2, y = n->rect.y + n->rect.h / 2;
@@ -164,9 +176,18 @@ static bool is_apart(const struct node *n, const struct node *up)
     return up->trust == PLACE_APART || (is_outside(n, up) && (both.w <= 0 || both.h <= 0));
 }
 
-void place_nodes(struct node *nodes, int n, const char *toolkit, int pid, const struct xwindow *windows,
+/* Returns whether a version of GTK 4 leaves padding out of places: 4.14 does not, 4.18 does. */
+static bool lacks_padding(const char *version)
+{
+    int major = 0, minor = 0;
+    return sscanf(version, "%d.%d", &major, &minor) == 2 && major == 4 && minor > 14;
+}
+
+void place_nodes(struct node *nodes, int n, const struct program *p, const struct xwindow *windows,
                  int n_windows)
 {
+    const char *toolkit = p->toolkit;
+    int pid = p->pid;
     struct shift *shifts = xcalloc((unsigned long)n + 1, sizeof *shifts);
     bool gtk4 = !strcmp(toolkit, "GTK");
     bool java = strstr(toolkit, "J2SE") || strstr(toolkit, "java") || strstr(toolkit, "Java");
@@ -179,6 +200,7 @@ void place_nodes(struct node *nodes, int n, const char *toolkit, int pid, const 
         if (up && up->parent < 0) {
             const struct xwindow *w = window_of(e, pid, windows, n_windows);
             *s = shift_of(e, w, gtk4);
+            s->loose = s->loose || (gtk4 && lacks_padding(p->version));
             e->window = w ? w->id : 0;
         } else if (up) {
             e->window = up->window;
@@ -196,6 +218,8 @@ void place_nodes(struct node *nodes, int n, const char *toolkit, int pid, const 
         e->trust = !e->placed ? PLACE_NONE : shifted ? PLACE_SHIFTED : PLACE_SURE;
         if (!e->placed)
             e->rect = (struct screen_rect){0};
+        if (up && !s->page)
+            cut_entry(e, up);
         bool outside = e->placed && up && is_outside(e, up);
         s->loose = s->loose || (gtk4 && outside && is_button(up->role));
         const struct xwindow *popup = outside && !java ? popup_at(e, pid, windows, n_windows) : NULL;

@@ -71,13 +71,29 @@ static int distance(struct screen_rect label, struct screen_rect r)
                                                                                           : -1;
 }
 
-/* Sets the value of a list that shows its choice in a child, as in web pages. */
+/* Sets the value of a list that shows its choice in a child: a selected one, as in web pages, or in GTK 4 the
+ * first label apart from its name. */
 static void set_choice(struct snapshot *s, int list)
 {
     struct element *e = &s->e[list];
     for (int i = list + 1; i < s->n && s->e[i].depth > e->depth && !*e->value; i++)
-        if (is_in(&s->e[i], STATE_SELECTED))
+        if (is_in(&s->e[i], STATE_SELECTED) ||
+            (!strcmp(s->e[i].role, "label") && strcmp(s->e[i].name, e->name) != 0))
             e->value = s->e[i].name;
+}
+
+/* Returns the text of the only label in an entry of a list, "": none.  GTK 4 gives such entries no name. */
+static const char *only_text(const struct snapshot *s, int entry)
+{
+    const char *found = "";
+    for (int i = entry + 1; i < s->n && s->e[i].depth > s->e[entry].depth; i++) {
+        if (strcmp(s->e[i].role, "label") != 0 || !*s->e[i].name)
+            continue;
+        if (*found)
+            return "";
+        found = s->e[i].name;
+    }
+    return found;
 }
 
 /* Returns, for each element, the index of the next label below the same parent (-1: none), and in *first that
@@ -143,6 +159,8 @@ void snapshot_label(struct snapshot *s)
         int best = -1;
         if (!strcmp(e->role, role_name(ROLE_COMBO_BOX)))
             set_choice(s, i);
+        if (!*e->name && !*e->value && !strcmp(e->role, role_name(ROLE_LIST_ITEM)))
+            e->label = only_text(s, i);
         if (*e->name || e->trust == PLACE_NONE || e->parent < 0 || !has_role(e, fields))
             continue;
         for (int k = first[e->parent]; k >= 0; k = next[k]) {

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_BYTES = 256, EAGER = 12, GRID_COLUMNS = 4, PATH_BYTES = 512 };
+enum { EAGER = 12, GRID_COLUMNS = 4, PATH_BYTES = 512 };
+enum { LABELLED_BY = 2 };    /* AtspiRelationType */
 enum { KNOWN_READS = 1024 }; /* reads after which an object that is not found any more may be dropped */
 
 struct known {
@@ -99,8 +100,10 @@ void reader_begin(struct reader *r, struct program *p, int x, int y)
     r->nodes[root].shown = true;
     r->nodes[root].missing = 1;
     reader_push(r, root, CALL_COUNT, 0, 0);
-    if (!*p->toolkit)
+    if (!*p->toolkit) {
         reader_push(r, root, CALL_TOOLKIT, 0, 0);
+        reader_push(r, root, CALL_VERSION, 0, 0);
+    }
 }
 
 void reader_end(struct reader *r)
@@ -110,6 +113,7 @@ void reader_end(struct reader *r)
         free(r->nodes[i].path);
         free(r->nodes[i].name);
         free(r->nodes[i].value);
+        free(r->nodes[i].label);
     }
     free(r->nodes);
     free(r->queue);
@@ -207,6 +211,8 @@ static void described(struct reader *r, int i)
         reader_push(r, i, CALL_NUMBER, 0, 0);
     else if (reader_has_text(n))
         reader_push(r, i, CALL_LENGTH, 0, 0);
+    if (reader_needs_label(r, n))
+        reader_push(r, i, CALL_RELATIONS, 0, 0);
     if (reader_may_click(r, i))
         reader_push(r, i, CALL_ACTION, 0, 0);
     if (n->role == ROLE_DOCUMENT_WEB || n->role == ROLE_DOCUMENT_FRAME)
@@ -277,6 +283,7 @@ static void take_state(struct reader *r, int i, DBusMessage *reply)
     bool shows = state_in(n->states, STATE_SHOWING) ||
                  (r->nodes[n->top].by_visible && n->depth > 0 && state_in(n->states, STATE_VISIBLE));
     int up = n->parent;
+    shows = shows && !(up >= 0 && r->nodes[up].closed); /* Qt 6: the entries of a closed list */
     bool in_window = up > 0 && is_window(&r->nodes[up]);
     bool beyond = r->beyond && !shows && up >= 0 && r->nodes[up].shown &&
                   state_in(n->states, STATE_VISIBLE) && reader_in_page(r, up);
@@ -307,22 +314,6 @@ static void take_rect(struct node *n, DBusMessage *reply)
     n->placed = v[2] > 0 && v[3] > 0;
 }
 
-/* Reads a reference (so) at an iterator. */
-static bool read_reference(DBusMessageIter *at, const char **bus, const char **path)
-{
-    DBusMessageIter in;
-    if (dbus_message_iter_get_arg_type(at) != DBUS_TYPE_STRUCT)
-        return false;
-    dbus_message_iter_recurse(at, &in);
-    if (dbus_message_iter_get_arg_type(&in) != DBUS_TYPE_STRING)
-        return false;
-    dbus_message_iter_get_basic(&in, bus);
-    if (!dbus_message_iter_next(&in) || dbus_message_iter_get_arg_type(&in) != DBUS_TYPE_OBJECT_PATH)
-        return false;
-    dbus_message_iter_get_basic(&in, path);
-    return strcmp(*path, "/org/a11y/atspi/null") != 0;
-}
-
 static void add_child(struct reader *r, int i, const char *bus, const char *path, int order)
 {
     int child = add_node(r, i, bus, path, order);
@@ -345,7 +336,7 @@ static void take_children(struct reader *r, int i, DBusMessage *reply)
     if (r->nodes[i].children == 1 && dbus_message_iter_get_arg_type(&in) == DBUS_TYPE_INVALID)
         reader_push(r, i, CALL_CHILD, 0, 0);
     for (int k = 0; k < READ_CHILDREN && dbus_message_iter_get_arg_type(&in) != DBUS_TYPE_INVALID; k++) {
-        if (read_reference(&in, &bus, &path))
+        if (reader_reference(&in, &bus, &path))
             add_child(r, i, bus, path, k);
         dbus_message_iter_next(&in);
     }
@@ -355,7 +346,7 @@ static void take_child(struct reader *r, int i, DBusMessage *reply)
 {
     DBusMessageIter at;
     const char *bus, *path;
-    if (reply && dbus_message_iter_init(reply, &at) && read_reference(&at, &bus, &path))
+    if (reply && dbus_message_iter_init(reply, &at) && reader_reference(&at, &bus, &path))
         add_child(r, i, bus, path, 0);
 }
 
@@ -373,7 +364,7 @@ static void take_point(struct reader *r, const struct slot *s, DBusMessage *repl
 {
     DBusMessageIter at;
     const char *bus, *path;
-    if (!reply || !dbus_message_iter_init(reply, &at) || !read_reference(&at, &bus, &path))
+    if (!reply || !dbus_message_iter_init(reply, &at) || !reader_reference(&at, &bus, &path))
         return;
     int found = node_at(r, bus, path);
     if (found < 0 || found == s->node || r->nodes[found].depth <= r->nodes[s->node].depth)
@@ -386,7 +377,7 @@ static void take_hit(struct reader *r, const struct slot *s, DBusMessage *reply)
 {
     DBusMessageIter at;
     const char *bus, *path;
-    if (reply && dbus_message_iter_init(reply, &at) && read_reference(&at, &bus, &path) &&
+    if (reply && dbus_message_iter_init(reply, &at) && reader_reference(&at, &bus, &path) &&
         strcmp(path, r->nodes[s->node].path) != 0)
         add_child(r, s->node, bus, path, s->y * 10000 + s->x);
 }
@@ -429,7 +420,7 @@ static void take_action(struct node *n, DBusMessage *reply)
 static void take_first(struct reader *r, const struct slot *s, DBusMessage *reply)
 {
     struct node *n = &r->nodes[s->node];
-    char name[NAME_BYTES];
+    char name[READ_NAME];
     dbus_int64_t v = 0;
     if (s->call == CALL_NAME) {
         bus_text(reply, name, sizeof name);
@@ -490,8 +481,21 @@ void reader_take(struct reader *r, const struct slot *s, DBusMessage *reply)
     case CALL_ACTION:
         take_action(n, reply);
         break;
+    case CALL_RELATIONS:
+        reader_take_relations(r, s->node, reply);
+        break;
+    case CALL_LABEL: {
+        char name[READ_NAME];
+        bus_text(reply, name, sizeof name);
+        free(n->name);
+        n->name = xstrdup(name);
+        break;
+    }
     case CALL_TOOLKIT:
         bus_text(reply, r->program->toolkit, sizeof r->program->toolkit);
+        break;
+    case CALL_VERSION:
+        bus_text(reply, r->program->version, sizeof r->program->version);
         break;
     }
 }

@@ -1,7 +1,10 @@
 /* reader_ask.c - which further calls describe a node; see reader_impl.h. */
 #include "atspi/reader_impl.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+enum { LABELLED_BY = 2 }; /* AtspiRelationType */
 
 static bool is_among(uint32_t role, const uint32_t *list, size_t n)
 {
@@ -45,4 +48,49 @@ bool reader_may_click(const struct reader *r, int i)
     uint32_t role = r->nodes[i].role;
     bool leaf = role == ROLE_STATIC && !strcmp(r->program->toolkit, "Chromium");
     return !leaf && is_among(role, roles, sizeof roles / sizeof *roles) && reader_in_page(r, i);
+}
+
+/* GTK 4.18 leaves the items of its menus without a name, and the labels in them out of the tree. */
+bool reader_needs_label(const struct reader *r, const struct node *n)
+{
+    static const uint32_t roles[] = {ROLE_MENU_ITEM,   ROLE_CHECK_MENU_ITEM, ROLE_RADIO_MENU_ITEM,
+                                     ROLE_PUSH_BUTTON, ROLE_TOGGLE_BUTTON,   ROLE_LIST_ITEM};
+    return reader_is_gtk4(r) && (!n->name || !*n->name) &&
+           is_among(n->role, roles, sizeof roles / sizeof *roles);
+}
+
+bool reader_reference(DBusMessageIter *at, const char **bus, const char **path)
+{
+    DBusMessageIter in;
+    if (dbus_message_iter_get_arg_type(at) != DBUS_TYPE_STRUCT)
+        return false;
+    dbus_message_iter_recurse(at, &in);
+    if (dbus_message_iter_get_arg_type(&in) != DBUS_TYPE_STRING)
+        return false;
+    dbus_message_iter_get_basic(&in, bus);
+    if (!dbus_message_iter_next(&in) || dbus_message_iter_get_arg_type(&in) != DBUS_TYPE_OBJECT_PATH)
+        return false;
+    dbus_message_iter_get_basic(&in, path);
+    return strcmp(*path, "/org/a11y/atspi/null") != 0;
+}
+
+void reader_take_relations(struct reader *r, int i, DBusMessage *reply)
+{
+    DBusMessageIter at, all, one, targets;
+    dbus_uint32_t kind = 0;
+    const char *bus, *path;
+    if (!reply || !dbus_message_has_signature(reply, "a(ua(so))") || !dbus_message_iter_init(reply, &at))
+        return;
+    for (dbus_message_iter_recurse(&at, &all); dbus_message_iter_get_arg_type(&all) == DBUS_TYPE_STRUCT;
+         dbus_message_iter_next(&all)) {
+        dbus_message_iter_recurse(&all, &one);
+        dbus_message_iter_get_basic(&one, &kind);
+        dbus_message_iter_next(&one);
+        dbus_message_iter_recurse(&one, &targets);
+        if (kind != LABELLED_BY || r->nodes[i].label || !reader_reference(&targets, &bus, &path) ||
+            strcmp(bus, r->nodes[i].bus) != 0)
+            continue;
+        r->nodes[i].label = xstrdup(path);
+        reader_push(r, i, CALL_LABEL, -1, 0);
+    }
 }

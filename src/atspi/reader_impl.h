@@ -32,6 +32,7 @@ enum {
     READ_HITS = 100,
     READ_KNOWN = 16384, /* objects whose numbers are kept; at most READ_NODES more during a read */
     READ_TEXT = 200,    /* characters of a value */
+    READ_NAME = 256,    /* bytes of a name */
     READ_FIELD = 4000,  /* ... of the focused element */
 };
 
@@ -50,6 +51,9 @@ enum call {
     CALL_ACTION, /* name of the first action */
     CALL_ADDRESS,
     CALL_TOOLKIT,
+    CALL_VERSION, /* of the toolkit */
+    CALL_RELATIONS,
+    CALL_LABEL, /* text of the object that labels it */
     CALL_POINT, /* element at the point of the question */
 };
 
@@ -57,6 +61,7 @@ struct program { /* a connection to the bus */
     char bus[64];
     char path[128]; /* of its root */
     char toolkit[32];
+    char version[16];     /* of the toolkit */
     int pid;              /* 0: unknown */
     int overdue;          /* nodes in a row */
     int64_t silent_until; /* clock_ns() */
@@ -65,6 +70,7 @@ struct program { /* a connection to the bus */
 
 struct node {
     char *bus, *path, *name, *value;
+    char *label; /* path of the object that labels it; NULL: not needed */
     uint32_t ref, role;
     uint64_t states;
     struct screen_rect rect, told; /* told: by the program, before place.c */
@@ -120,12 +126,18 @@ void reader_end(struct reader *r); /* frees the nodes */
  * their types and values are those that the program chose. */
 void reader_take(struct reader *r, const struct slot *s, DBusMessage *reply);
 
-/* reader_ask.c: Return whether the text, the number, or the first action of a node is to be read. */
+/* reader_ask.c: Return whether the text, the number, the first action, or the label of a node is to be
+ * read. */
 bool reader_has_text(const struct node *n);
 bool reader_has_number(const struct node *n);
 bool reader_may_click(const struct reader *r, int i);
 /* Returns whether a node is a page or part of one. */
 bool reader_in_page(const struct reader *r, int i);
+bool reader_needs_label(const struct reader *r, const struct node *n);
+/* Asks for the text of the first object that labels a node.  The reply is a(ua(so)). */
+void reader_take_relations(struct reader *r, int i, DBusMessage *reply);
+/* Reads a reference (so) at an iterator. */
+bool reader_reference(DBusMessageIter *at, const char **bus, const char **path);
 
 /* Returns whether a name is that of a class, which GTK 4 gives to widgets without a label. */
 bool reader_class_name(const char *name);
@@ -138,6 +150,6 @@ bool reader_is_gtk4(const struct reader *r);
 enum snapshot_end reader_run(struct reader *r, double ms, void (*event)(void *arg, DBusMessage *m),
                              void *arg);
 
-/* place.c: Corrects the rectangles of all nodes by the program's X windows and marks doubtful ones. */
-void place_nodes(struct node *nodes, int n, const char *toolkit, int pid, const struct xwindow *windows,
+/* place.c: Corrects the rectangles of all nodes by the X windows of their program and marks doubtful ones. */
+void place_nodes(struct node *nodes, int n, const struct program *p, const struct xwindow *windows,
                  int n_windows);

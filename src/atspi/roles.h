@@ -9,6 +9,7 @@
 
 enum { /* AtspiRole */
        ROLE_ALERT = 2,
+       ROLE_CHECK_MENU_ITEM = 8,
        ROLE_COMBO_BOX = 11,
        ROLE_DIAL = 15,
        ROLE_IMAGE = 27,
@@ -23,6 +24,7 @@ enum { /* AtspiRole */
        ROLE_POPUP_MENU = 41,
        ROLE_PROGRESS_BAR = 42,
        ROLE_PUSH_BUTTON = 43,
+       ROLE_RADIO_MENU_ITEM = 45,
        ROLE_SLIDER = 51,
        ROLE_SPIN_BUTTON = 52,
        ROLE_STATUS_BAR = 54,

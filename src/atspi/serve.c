@@ -229,7 +229,7 @@ static void read_program(struct reading *q, struct program *p, bool at_point, in
         p->overdue = 0;
         reader_begin(&child.r, p, at_point ? x : -1, y);
         end = reader_run(&child.r, left, on_message, NULL);
-        place_nodes(child.r.nodes, child.r.n, p->toolkit, p->pid, child.windows, child.n_windows);
+        place_nodes(child.r.nodes, child.r.n, p, child.windows, child.n_windows);
         size_t before = json_array_size(q->elements);
         int hit = answer_put(&child.r, q->elements);
         q->hit = hit >= 0 ? hit : q->hit;

@@ -110,8 +110,8 @@ static enum player_next click_option(struct player *p, const char *name, const s
         next = player_focus_by_keys(p, e, b, why, size);
         return next == NEXT_STEP ? player_press_focused(p, b) : next;
     }
-    if (e && e->trust == PLACE_DOUBTFUL && resolve_is_row(e) && !p->s.opened)
-        return player_select_by_keys(p, e, b, why, size);
+    if (e && e->trust == PLACE_DOUBTFUL && resolve_is_row(e) && !player_is_off(e))
+        return (p->s.opened ? player_press_by_keys : player_select_by_keys)(p, e, b, why, size);
     if (!(e = player_usable(p, e, &next, why, size)))
         return next;
     player_click(p, e, "left", 1, b);
@@ -253,6 +253,28 @@ static const struct element *titled_group(const struct player *p, const char *ti
     return NULL;
 }
 
+/* Opens a closed list, with a click or, without a reliable place, with the space key. */
+static enum player_next open_list(struct player *p, const struct element *list, struct buf *b, char *why,
+                                  size_t size)
+{
+    enum player_next next = NEXT_ACTION;
+    if (player_goes_by_keys(p, list) && player_text_of(p->now, list) == list) {
+        if ((next = player_focus_by_keys(p, list, b, why, size)) == NEXT_STEP)
+            next = player_press_focused(p, b);
+        if (p->s.keyed || next != NEXT_ACTION)
+            return next;
+    } else if (!player_usable(p, list, &next, why, size)) {
+        return next;
+    } else {
+        player_click(p, list, "left", 1, b);
+    }
+    p->s.opened = true;
+    p->s.list = list->ref;
+    p->s.x = list->rect.x + list->rect.w / 2;
+    p->s.y = list->rect.y + list->rect.h / 2;
+    return NEXT_ACTION;
+}
+
 /* Opens a closed list, clicks the option, and verifies the choice.  An option of an open list is clicked at
  * once. */
 enum player_next player_choose(struct player *p, struct buf *b, char *why, size_t size)
@@ -260,7 +282,6 @@ enum player_next player_choose(struct player *p, struct buf *b, char *why, size_
     const struct plain_step *s = &p->steps.s[p->s.at];
     struct resolve_query lists = {s->in, RESOLVE_LIST, s->row, NULL, false};
     const struct element *list = NULL;
-    enum player_next next;
     bool several = false;
     const struct element *whole = p->s.opened ? NULL : player_whole_option(p);
     if (p->s.phase > p->s.keys && !p->s.opened) {
@@ -291,12 +312,5 @@ enum player_next player_choose(struct player *p, struct buf *b, char *why, size_
         return click_option(p, s->what, list, b, why, size);
     if (resolve_same(player_shown_choice(list, s->in), s->what))
         return NEXT_STEP;
-    if (!player_usable(p, list, &next, why, size))
-        return next;
-    p->s.opened = true;
-    p->s.list = list->ref;
-    p->s.x = list->rect.x + list->rect.w / 2;
-    p->s.y = list->rect.y + list->rect.h / 2;
-    player_click(p, list, "left", 1, b);
-    return NEXT_ACTION;
+    return open_list(p, list, b, why, size);
 }

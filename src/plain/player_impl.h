@@ -57,9 +57,11 @@ struct player_state {
     uint32_t list; /* ref of that list */
     int keys;      /* actions of the step that were keys on the way to the element */
     bool keyed;    /* the last action was such a key */
-    bool up;       /* the keys go up */
+    bool up;       /* the keys go up, or are ctrl+Tab after Tab had no effect */
     bool typing;   /* the name of a file, or of an option, was typed */
-    uint32_t mark; /* the selection before that key */
+    bool main_menu; /* F10 was pressed */
+    bool left;      /* Tab was pressed in a number that was typed */
+    uint32_t mark;  /* the selection before that key */
     int x, y;
 };
 
@@ -146,11 +148,16 @@ bool player_is_closed_list(const struct element *e);
 const struct element *player_list_with(struct player *p, const char *option);
 const char *player_shown_choice(const struct element *list, const char *name);
 bool player_is_on(const struct element *e);
+/* Returns the text field of a combo box, which reports the text; otherwise the element itself. */
+const struct element *player_text_of(const struct snapshot *s, const struct element *e);
 
 /* player_keys.c: Select an item of an open menu, or an entry of an open list, with the arrow keys, and press
  * Return. */
 enum player_next player_press_by_keys(struct player *p, const struct element *e, struct buf *b, char *why,
                                       size_t size);
+/* Opens a menu of the menu bar, or of a button, in GTK 4.18; then returns NEXT_STEP. */
+enum player_next player_open_menu_by_keys(struct player *p, const struct element *e, struct buf *b, char *why,
+                                          size_t size);
 enum player_next player_choose_by_keys(struct player *p, const struct element *list, struct buf *b, char *why,
                                        size_t size);
 /* Returns whether an open list reports its choice, but for some time none of its entries. */

@@ -7,6 +7,7 @@
 #include "atspi/roles.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -19,6 +20,17 @@ static bool is_below(const struct snapshot *s, int i, int top)
     while (i >= 0 && i != top)
         i = s->e[i].parent;
     return i == top;
+}
+
+/* Returns the innermost element of the active window that has the keyboard, NULL: none. */
+static const struct element *focused(const struct snapshot *s)
+{
+    const struct element *at = NULL;
+    for (int i = 0; i < s->n; i++)
+        if (state_in(s->e[i].states, STATE_FOCUSED) && s->e[i].parent >= 0 &&
+            resolve_in_active_window(s, &s->e[i]) && (!at || s->e[i].depth > at->depth))
+            at = &s->e[i];
+    return at;
 }
 
 /* ---- menus -------------------------------------------------------------------------------------------- */
@@ -39,76 +51,146 @@ static enum player_next press_key(struct player *p, const char *key, uint32_t ma
     return NEXT_ACTION;
 }
 
-/* Returns the ref of the selected item of the menu that e is in, 0: none. */
-static uint32_t selected_beside(const struct snapshot *s, const struct element *e)
+/* Returns the selected item of the menu or list that e is in, another one than e if there are several, NULL:
+ * none. */
+static const struct element *selected_beside(const struct snapshot *s, const struct element *e)
 {
-    for (int i = 0; i < s->n; i++)
-        if (s->e[i].parent == e->parent && state_in(s->e[i].states, STATE_SELECTED))
-            return s->e[i].ref;
-    return 0;
-}
-
-/* Returns whether an element is in a popover of GTK 4, whose items have the keyboard but no selection. */
-static bool in_popover(const struct snapshot *s, const struct element *e)
-{
-    int i = e->parent;
-    while (i >= 0 && strcmp(s->e[i].role, "push button") != 0 && strcmp(s->e[i].role, "toggle button") != 0)
-        i = s->e[i].parent;
-    return i >= 0;
+    const struct element *found = NULL;
+    for (const struct element *o = s->e; o < s->e + s->n; o++)
+        if (o->parent == e->parent && state_in(o->states, STATE_SELECTED) && (!found || found == e))
+            found = o;
+    return found;
 }
 
 enum player_next player_press_by_keys(struct player *p, const struct element *e, struct buf *b, char *why,
                                       size_t size)
 {
-    if (in_popover(p->now, e) && player_goes_by_keys(p, e)) {
+    const struct element *opener = resolve_opener(p->now, e);
+    const struct element *at = focused(p->now);
+    bool has_focus = resolve_is_button(e) && !strstr(e->role, "menu"),
+         popover = opener && (strstr(opener->role, "button") ||
+                              (at && is_below(p->now, (int)(at - p->now->e), (int)(opener - p->now->e))));
+    if ((has_focus || popover) && player_goes_by_keys(p, e)) { /* GTK 4, also items of its popovers */
         enum player_next next = player_focus_by_keys(p, e, b, why, size);
         return next == NEXT_STEP ? player_press_focused(p, b) : next;
     }
-    uint32_t selected = selected_beside(p->now, e);
-    if (selected == e->ref)
+    const struct element *selected = selected_beside(p->now, e);
+    uint32_t mark = selected ? selected->ref : 0;
+    if (selected == e)
         return press_return(p, b);
-    if (!p->s.keyed || (selected && selected != p->s.mark && p->s.keys < KEYS_MAX))
-        return press_key(p, "Down", selected, b);
+    if (!p->s.keyed || (mark && mark != p->s.mark && p->s.keys < KEYS_MAX))
+        return press_key(p, selected > e ? "Up" : "Down", mark, b);
     snprintf(why, size,
              "the program does not say reliably where %s '%.80s' is, and the arrow keys do not select it",
              e->role, resolve_name(e));
     return player_wait_or_fail(p, PLAYER_EFFECT_MS);
 }
 
+/* Returns the arrow key that leads from one element to another, whose places are relative to one group. */
+static const char *arrow(const struct element *from, const struct element *to)
+{
+    int dx = to->rect.x - from->rect.x, dy = to->rect.y - from->rect.y;
+    if (2 * abs(dy) < from->rect.h && dx)
+        return dx > 0 ? "Right" : "Left";
+    return dy > 0 || (!dy && to > from) ? "Down" : "Up";
+}
+
+/* Returns the open menu of the menu bar that e is in, e itself if it is the menu of a button or that button,
+ * NULL: none. */
+static const struct element *open_menu(const struct snapshot *s, const struct element *e)
+{
+    bool bar = !strcmp(s->e[e->parent].role, "menu bar");
+    if (!strcmp(e->role, "menu") && state_in(s->e[e->parent].states, STATE_EXPANDED))
+        return e;
+    for (const struct element *o = s->e; o < s->e + s->n; o++)
+        if ((o == e || (bar && o->parent == e->parent)) && state_in(o->states, STATE_EXPANDED))
+            return o;
+    return NULL;
+}
+
+enum player_next player_open_menu_by_keys(struct player *p, const struct element *e, struct buf *b, char *why,
+                                          size_t size)
+{
+    const struct element *open = open_menu(p->now, e);
+    bool bar = !strcmp(p->now->e[e->parent].role, "menu bar");
+    if (open == e) {
+        p->s.keys--; /* the last key was the action of this level */
+        p->s.keyed = false;
+        return NEXT_STEP;
+    }
+    if (open && (!p->s.keyed || open->ref != p->s.mark) && p->s.keys < KEYS_MAX)
+        return press_key(p, arrow(open, e), open->ref, b);
+    snprintf(why, size,
+             "the program does not say reliably where menu '%.80s' is, and F10 does not lead to it",
+             resolve_name(e));
+    enum player_next next = bar ? NEXT_FAILED : player_press_by_keys(p, e, b, why, size);
+    if (next != NEXT_FAILED || p->s.main_menu)
+        return bar ? player_wait_or_fail(p, PLAYER_EFFECT_MS) : next;
+    p->s.main_menu = true;
+    p->s.since = 0;
+    return press_key(p, "F10", 0, b);
+}
+
 /* ---- elements without a reliable place ---------------------------------------------------------------- */
 
 bool player_goes_by_keys(const struct player *p, const struct element *e)
 {
-    static const char *const roles[] = {
-        "push button", "toggle button", "check box", "radio button",    "switch",          "link", "text",
-        "entry",       "spin button",   "menu item", "check menu item", "radio menu item", NULL};
+    static const char *const roles[] = {"push button",
+                                        "toggle button",
+                                        "check box",
+                                        "radio button",
+                                        "switch",
+                                        "link",
+                                        "text",
+                                        "entry",
+                                        "spin button",
+                                        "menu item",
+                                        "check menu item",
+                                        "radio menu item",
+                                        "combo box",
+                                        NULL};
     return e && !p->ref && e->trust == PLACE_DOUBTFUL && !player_is_off(e) &&
            resolve_in_active_window(p->now, e) && (text_listed(roles, e->role) || element_is_password(e));
 }
 
-/* Returns the innermost element of the active window that has the keyboard, NULL: none. */
-static const struct element *focused(const struct snapshot *s)
+static bool has_tabs(const struct snapshot *s)
 {
-    const struct element *at = NULL;
     for (int i = 0; i < s->n; i++)
-        if (state_in(s->e[i].states, STATE_FOCUSED) && s->e[i].parent >= 0 &&
-            resolve_in_active_window(s, &s->e[i]) && (!at || s->e[i].depth > at->depth))
-            at = &s->e[i];
-    return at;
+        if (!strcmp(s->e[i].role, "page tab") && resolve_in_active_window(s, &s->e[i]))
+            return true;
+    return false;
 }
 
-/* Presses a key on the way to an element, unless the one before has had no effect, or the focused element
- * `at` takes Tab as text. */
-static enum player_next press_on_the_way(struct player *p, const char *key, const struct element *at,
+/* Presses a key on the way to an element, unless the one before has had no effect: `mark` is the ref of what
+ * it should change.  A text `at` takes Tab as a character, but not ctrl+Tab, which changes the page of a
+ * window with tabs. */
+static enum player_next press_on_the_way(struct player *p, const char *key, uint32_t mark,
                                          const struct element *e, struct buf *b, char *why, size_t size)
 {
+    const struct element *at = focused(p->now);
     bool typed =
         at && at != e && state_in(at->states, STATE_MULTI_LINE) && state_in(at->states, STATE_EDITABLE);
-    if (at && !typed && (!p->s.keyed || at->ref != p->s.mark) && p->s.keys < KEYS_MAX)
-        return press_key(p, key, at->ref, b);
+    bool tab = !strcmp(key, "Tab"), moved = !p->s.keyed || (mark && mark != p->s.mark);
+    if (tab && !moved && !p->s.up && !has_tabs(p->now) &&
+        player_wait_or_fail(p, PLAYER_EFFECT_MS) == NEXT_FAILED) /* the name of a file takes Tab */
+        moved = p->s.up = true;
+    if ((!typed || !has_tabs(p->now)) && moved && p->s.keys < KEYS_MAX)
+        return press_key(p, tab && (typed || p->s.up) ? "ctrl+Tab" : key, mark, b);
     snprintf(why, size, "the program does not say reliably where %s '%.80s' is, and no key reaches it",
              e->role, resolve_name(e));
     return player_wait_or_fail(p, PLAYER_EFFECT_MS);
+}
+
+/* Returns whether two elements are radio buttons of one group, and Tab reaches only the
+ * chosen one of their group: no other is chosen below the element around both. */
+static bool is_one_group(const struct snapshot *s, const struct element *a, const struct element *b)
+{
+    int up = a->parent, chosen = 0;
+    while (up >= 0 && !is_below(s, (int)(b - s->e), up))
+        up = s->e[up].parent;
+    for (int i = 0; up >= 0 && i < s->n; i++)
+        chosen += !strcmp(s->e[i].role, "radio button") && player_is_on(&s->e[i]) && is_below(s, i, up);
+    return !strcmp(a->role, "radio button") && !strcmp(b->role, "radio button") && chosen == 1;
 }
 
 enum player_next player_focus_by_keys(struct player *p, const struct element *e, struct buf *b, char *why,
@@ -117,7 +199,8 @@ enum player_next player_focus_by_keys(struct player *p, const struct element *e,
     const struct element *at = focused(p->now);
     if (at && is_below(p->now, (int)(at - p->now->e), (int)(e - p->now->e)))
         return NEXT_STEP;
-    return press_on_the_way(p, "Tab", at, e, b, why, size);
+    const char *key = !at || !is_one_group(p->now, at, e) ? "Tab" : at < e ? "Down" : "Up";
+    return press_on_the_way(p, key, at ? at->ref : 0, e, b, why, size);
 }
 
 enum player_next player_select_by_keys(struct player *p, const struct element *e, struct buf *b, char *why,
@@ -128,11 +211,16 @@ enum player_next player_select_by_keys(struct player *p, const struct element *e
     while (row->parent >= 0 && strcmp(row->role, "table row") != 0 && strcmp(row->role, "list item") != 0)
         row = &s->e[row->parent];
     row = row->parent < 0 ? e : row;
-    if (at == row && state_in(row->states, STATE_SELECTED))
+    const struct element *selected = selected_beside(s, row), *from = at;
+    while (from && from->parent != row->parent)
+        from = from->parent >= 0 ? &s->e[from->parent] : NULL;
+    bool holds =
+        at && !from && is_below(s, (int)(row - s->e), (int)(at - s->e)); /* the list has the keyboard */
+    from = holds ? selected : from;
+    if (from == row && selected == row)
         return NEXT_STEP;
-    bool beside = at && at->parent == row->parent;
-    const char *key = !beside ? "Tab" : at == row ? "space" : at < row ? "Down" : "Up";
-    return press_on_the_way(p, key, at, e, b, why, size);
+    const char *key = from == row ? "space" : from ? arrow(from, row) : holds ? "Down" : "Tab";
+    return press_on_the_way(p, key, from ? from->ref : at ? at->ref : 0, e, b, why, size);
 }
 
 enum player_next player_press_focused(struct player *p, struct buf *b)

@@ -102,6 +102,19 @@ static bool is_chosen(const struct player *p, const struct element *e)
     return chosen;
 }
 
+/* Selects a row without a reliable place, and opens it or its menu if the step asks for that. */
+static enum player_next press_row(struct player *p, const struct element *e, struct buf *b, char *why,
+                                  size_t size)
+{
+    enum plain_verb verb = p->steps.s[p->s.at].verb;
+    enum player_next next = player_select_by_keys(p, e, b, why, size);
+    if (next != NEXT_STEP || verb == PLAIN_PRESS)
+        return next;
+    p->s.keyed = false;
+    player_keys(verb == PLAIN_DOUBLE_CLICK ? "Return" : "shift+F10", 1, b);
+    return NEXT_ACTION;
+}
+
 static enum player_next press(struct player *p, struct buf *b, char *why, size_t size)
 {
     const struct plain_step *s = &p->steps.s[p->s.at];
@@ -114,6 +127,8 @@ static enum player_next press(struct player *p, struct buf *b, char *why, size_t
     }
     if (s->verb == PLAIN_PRESS && is_chosen(p, e))
         return NEXT_STEP;
+    if (e && e->trust == PLACE_DOUBTFUL && resolve_is_row(e) && !player_is_off(e))
+        return press_row(p, e, b, why, size);
     if (s->verb == PLAIN_PRESS && player_goes_by_keys(p, e)) {
         p->s.focuses = resolve_is_field(e);
         next = player_focus_by_keys(p, e, b, why, size);
@@ -210,14 +225,28 @@ static enum player_next type(struct player *p, struct buf *b, char *why, size_t 
     return player_wait_or_fail(p, PLAYER_EFFECT_MS);
 }
 
-/* Returns the text field of a combo box, which reports the text; otherwise the element itself. */
-static const struct element *text_of(const struct snapshot *s, const struct element *e)
+const struct element *player_text_of(const struct snapshot *s, const struct element *e)
 {
     if (e && !strcmp(e->role, "combo box"))
         for (const struct element *at = e + 1; at < s->e + s->n && at->depth > e->depth; at++)
             if (resolve_is_field(at))
                 return at;
     return e;
+}
+
+static bool same_number(const char *a, const char *b)
+{
+    char *m, *n;
+    return strtod(a, &m) == strtod(b, &n) && m > a && n > b && !*m && !*n;
+}
+
+/* Returns whether a number that was typed still has to be left, because a shortcut follows: programs take it
+ * over when the field loses the keyboard, or at Return. */
+static bool is_to_be_left(const struct player *p, const struct element *e)
+{
+    const struct plain_step *next = p->s.at + 1 < p->steps.n ? &p->steps.s[p->s.at + 1] : NULL;
+    return !p->s.left && e && !strcmp(e->role, "spin button") && next && next->verb == PLAIN_KEYS &&
+           strchr(next->what, '+');
 }
 
 static enum player_next enter(struct player *p, struct buf *b, char *why, size_t size)
@@ -232,8 +261,9 @@ static enum player_next enter(struct player *p, struct buf *b, char *why, size_t
         return player_enter_date(p, e, b, why, size);
     if (e && player_is_adjusted(e) && (p->s.phase || player_usable(p, e, &next, why, size)))
         return player_adjust(p, e, b, why, size);
-    if (p->s.phase == p->s.keys && player_goes_by_keys(p, e)) {
-        next = player_focus_by_keys(p, e, b, why, size);
+    const struct element *field = player_text_of(p->now, e);
+    if (p->s.phase == p->s.keys && player_goes_by_keys(p, field) && !player_is_closed_list(field)) {
+        next = player_focus_by_keys(p, field, b, why, size);
         return next == NEXT_STEP ? player_write_focused(p, s->value, b) : next;
     }
     /* pages give another meaning to Home and End in spin buttons */
@@ -251,14 +281,19 @@ static enum player_next enter(struct player *p, struct buf *b, char *why, size_t
             player_write(p, e, s->value, b);
         return NEXT_ACTION;
     }
-    e = text_of(p->now, e);
+    e = field;
     if (p->s.unsure && e && (element_is_password(e) || strlen(s->value) > PLAYER_VERIFIED_MAX)) {
         snprintf(why, size, "%s", p->failed);
         return NEXT_FAILED;
     }
     bool hidden = p->secret || (e && element_is_password(e)) || strlen(s->value) > PLAYER_VERIFIED_MAX;
-    if (hidden || (e && same_text(e->value, s->value)))
-        return NEXT_STEP;
+    if (hidden || (e && (same_text(e->value, s->value) || (p->s.left && same_number(e->value, s->value))))) {
+        if (!is_to_be_left(p, e))
+            return NEXT_STEP;
+        p->s.left = true;
+        player_keys("Tab", 1, b);
+        return NEXT_ACTION;
+    }
     if (e)
         snprintf(why, size, "field '%.80s' contains '%.80s' after typing", s->what, e->value);
     else
@@ -285,7 +320,12 @@ static enum player_next menu(struct player *p, struct buf *b, char *why, size_t 
                 e = found[i];
     }
     p->s.verified = e && !strcmp(e->role, "radio menu item") && player_is_on(e);
-    if (e && level && e->trust == PLACE_DOUBTFUL && !player_is_off(e))
+    bool by_keys = e && e->trust == PLACE_DOUBTFUL && !player_is_off(e);
+    if (by_keys && !level && resolve_suits(e, RESOLVE_MENU)) {
+        next = player_open_menu_by_keys(p, e, b, why, size);
+        return next == NEXT_STEP ? menu(p, b, why, size) : next;
+    }
+    if (by_keys && level)
         return player_press_by_keys(p, e, b, why, size);
     if (!(e = player_usable(p, e, &next, why, size)))
         return next;
@@ -298,12 +338,14 @@ static enum player_next tab(struct player *p, struct buf *b, char *why, size_t s
     enum player_next next;
     bool several;
     const struct element *e = player_find_target(p, RESOLVE_TAB, &several, why, size);
-    if (p->s.phase) {
+    if (p->s.phase > p->s.keys) {
         p->s.verified = e && state_in(e->states, STATE_SELECTED);
         return player_verify_selected(p, e, why, size);
     }
     if (is_chosen(p, e))
         return NEXT_STEP;
+    if (e && e->trust == PLACE_DOUBTFUL && !player_is_off(e))
+        return player_select_by_keys(p, e, b, why, size);
     if (!(e = player_usable(p, e, &next, why, size)))
         return next;
     player_click(p, e, "left", 1, b);

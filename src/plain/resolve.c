@@ -204,9 +204,7 @@ static bool is_inside(const struct element *e, struct screen_rect r)
     return screen_rect_contains(r, e->rect.x + e->rect.w / 2, e->rect.y + e->rect.h / 2);
 }
 
-/* Returns the menu, list or button around an element that shows it in a window of its own, NULL: none. In
- * GTK 4 the content of a popover is below its button. */
-static const struct element *popup_of(const struct snapshot *s, const struct element *e)
+const struct element *resolve_opener(const struct snapshot *s, const struct element *e)
 {
     static const char *const openers[] = {"menu",      "menu item",  "menu bar",    "push button menu",
                                           "combo box", "popup menu", "push button", "toggle button",
@@ -257,7 +255,7 @@ static bool is_away(const struct snapshot *s, const struct element *e)
 
 const struct element *resolve_hidden_by(const struct snapshot *s, const struct element *e)
 {
-    const struct element *end = popup_of(s, e);
+    const struct element *end = resolve_opener(s, e);
     for (const struct element *up = e; up->parent >= 0;) {
         up = &s->e[up->parent];
         if (up == end)

@@ -38,6 +38,10 @@ void resolve_nearest(const struct snapshot *s, const struct resolve_query *q, st
 /* Returns whether the role of an element suits a use. */
 bool resolve_suits(const struct element *e, enum resolve_for use);
 
+/* Returns the menu, list or button around an element that shows it in a window of its own, NULL: none. In
+ * GTK 4 the content of a popover is below its button. */
+const struct element *resolve_opener(const struct snapshot *s, const struct element *e);
+
 /* Returns the innermost element around e that hides the middle of e because it is scrolled away; NULL: e is
  * in sight. */
 const struct element *resolve_hidden_by(const struct snapshot *s, const struct element *e);

@@ -13,9 +13,9 @@
  * not read back.
  *
  * In a terminal no key empties the line in every program, and at a prompt the rest of the old line would
- * become part of a command. In a spreadsheet these keys move to other cells. Both are rejected. An editor
- * with a built-in terminal has fields too: they are written if the program describes the focused element as a
- * text field. */
+ * become part of a command. In a spreadsheet these keys move to other cells. Both are rejected, except in
+ * the dialogs of a spreadsheet. An editor with a built-in terminal has fields too: they are written if the
+ * program describes the focused element as a text field. */
 #include "screen/private.h"
 
 #include "base/clock.h"
@@ -72,7 +72,7 @@ static int check_program(struct screen *s, struct err *e)
             e, ERR_FAILED,
             "overwrite is not supported in %.60s, where keys are editor commands; send keys instead",
             w.class);
-    if (class_matches(table_classes, &w))
+    if (class_matches(table_classes, &w) && !w.dialog)
         return err_set(
             e, ERR_FAILED,
             "overwrite is not supported in a spreadsheet (%.60s): text typed into a cell replaces its "

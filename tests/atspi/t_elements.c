@@ -17,7 +17,7 @@
 enum { PATIENCE_MS = 20000, READ_MS = 3000 };
 #define BIT(state) (1ULL << (state))
 #define SHOWN      (BIT(STATE_SHOWING) | BIT(STATE_VISIBLE) | BIT(STATE_SENSITIVE) | BIT(STATE_ENABLED))
-enum { FRAME = 23, PANEL = 39, BUTTON = 43, TABLE = 55 };
+enum { FRAME = 23, LIST = 31, PANEL = 39, BUTTON = 43, TABLE = 55 };
 
 static struct xvfb server;
 
@@ -426,7 +426,7 @@ static void t_repeated_name(void **state)
 
 /* Fills a program's tree: root, a window of told size, and a button 100,50 from its corner. Returns the button
  * after its place was computed from the X window w. */
-static const struct node *placed_button(struct node nodes[3], const char *toolkit, int told_w, int told_h,
+static const struct node *placed_button(struct node nodes[3], const struct program *p, int told_w, int told_h,
                                         const struct xwindow *w)
 {
     static char title[] = "W";
@@ -435,7 +435,7 @@ static const struct node *placed_button(struct node nodes[3], const char *toolki
         .role = FRAME, .name = title, .told = {0, 0, told_w, told_h}, .placed = true, .depth = 1};
     nodes[2] =
         (struct node){.role = BUTTON, .parent = 1, .told = {100, 50, 40, 30}, .placed = true, .depth = 2};
-    place_nodes(nodes, 3, toolkit, 7, w, 1);
+    place_nodes(nodes, 3, p, w, 1);
     return &nodes[2];
 }
 
@@ -444,28 +444,33 @@ static const struct node *placed_button(struct node nodes[3], const char *toolki
 static void t_relative(void **state)
 {
     (void)state;
+    static const struct program gtk3 = {.toolkit = "gtk", .version = "3.24.49", .pid = 7},
+                                old = {.toolkit = "GTK", .version = "4.14.5", .pid = 7},
+                                new = {.toolkit = "GTK", .version = "4.18.6", .pid = 7};
     struct node nodes[3];
     struct xwindow w = {
         .id = 1, .pid = 7, .title = "W", .rect = {320, 114, 360, 513}, .inner = {320, 114, 360, 513}};
     w.frame = w.rect;
-    const struct node *b = placed_button(nodes, "GTK", 350, 503, &w);
+    const struct node *b = placed_button(nodes, &old, 350, 503, &w);
     assert_int_equal(b->rect.x, 425);
     assert_int_equal(b->rect.y, 169);
     assert_int_equal(b->trust, PLACE_SHIFTED);
 
     w.inner = (struct screen_rect){346, 137, 308, 458};
-    b = placed_button(nodes, "GTK", 308, 458, &w);
+    b = placed_button(nodes, &old, 308, 458, &w);
     assert_int_equal(b->rect.x, 446);
     assert_int_equal(b->rect.y, 187);
     assert_int_equal(b->trust, PLACE_SHIFTED);
 
-    b = placed_button(nodes, "GTK", 200, 458, &w); /* no part of the window has this size */
+    b = placed_button(nodes, &new, 308, 458, &w); /* without the padding of groups */
     assert_int_equal(b->trust, PLACE_DOUBTFUL);
-    b = placed_button(nodes, "gtk", 350, 503, &w); /* GTK 3 reports places on the screen */
+    b = placed_button(nodes, &old, 200, 458, &w); /* no part of the window has this size */
+    assert_int_equal(b->trust, PLACE_DOUBTFUL);
+    b = placed_button(nodes, &gtk3, 350, 503, &w); /* GTK 3 reports places on the screen */
     assert_int_equal(b->rect.x, 100);
     assert_int_equal(b->trust, PLACE_SURE);
     w.pid = 8;
-    b = placed_button(nodes, "GTK", 350, 503, &w);
+    b = placed_button(nodes, &old, 350, 503, &w);
     assert_int_equal(b->trust, PLACE_DOUBTFUL);
 }
 
@@ -484,13 +489,122 @@ static void t_popover(void **state)
             {.role = ROLE_PANEL, .parent = 2, .told = list, .placed = true, .depth = 3},
             {.role = ROLE_MENU_ITEM, .parent = 3, .told = {110, 100, 100, 20}, .placed = true, .depth = 4},
         };
-        place_nodes(nodes, 5, gtk4 ? "GTK" : "gtk", 7, &w, 1);
+        const struct program p = {.toolkit = "gtk", .pid = 7}, p4 = {.toolkit = "GTK", .pid = 7};
+        place_nodes(nodes, 5, gtk4 ? &p4 : &p, &w, 1);
         assert_int_equal(nodes[2].trust, PLACE_SURE);
         assert_int_equal(nodes[4].trust, gtk4 ? PLACE_DOUBTFUL : PLACE_SURE);
     }
 }
 
+/* The form of zenity 4 with its list open, and a list of FeatherPad with Qt 6.8 that is closed. */
+static void t_lists(void **state)
+{
+    (void)state;
+    static const struct fake_node open[] = {
+        {1, 0, FRAME, "W", NULL, SHOWN | BIT(STATE_ACTIVE), 0, 0, 400, 300},
+        {2, 1, ROLE_COMBO_BOX, "Size", NULL, SHOWN, 57, 111, 182, 34},
+        {3, 2, BUTTON, "Size", NULL, SHOWN, 57, 111, 182, 34},
+        {4, 3, ROLE_LABEL, "Small", "Small", SHOWN, 57, 111, 42, 24},
+        {5, 2, LIST, "", NULL, SHOWN, 61, 143, 182, 114},
+        {6, 5, ROLE_LIST_ITEM, "", NULL, SHOWN | BIT(STATE_SELECTED), 67, 143, 170, 34},
+        {7, 6, ROLE_LABEL, "Medium", "Medium", SHOWN, 67, 143, 54, 16},
+        {8, 5, ROLE_LIST_ITEM, "", NULL, SHOWN, 67, 177, 170, 34},
+        {9, 8, ROLE_LABEL, "a.txt", "a.txt", SHOWN, 67, 177, 54, 16},
+        {10, 8, ROLE_LABEL, "3 kB", "3 kB", SHOWN, 127, 177, 54, 16},
+        {11, 1, ROLE_COMBO_BOX, "Angle Units", NULL, SHOWN, 7, 250, 374, 45}, /* of Adwaita */
+        {12, 11, ROLE_LABEL, "Angle Units", "Angle Units", SHOWN, 19, 260, 58, 16},
+        {13, 11, ROLE_LABEL, "Degrees", "Degrees", SHOWN, 290, 260, 58, 16},
+    };
+    static const struct fake_node closed[] = {
+        {1, 0, FRAME, "W", NULL, SHOWN | BIT(STATE_ACTIVE), 0, 0, 400, 300},
+        {2, 1, ROLE_COMBO_BOX, "North", NULL, SHOWN, 57, 111, 65, 22},
+        {3, 2, LIST, "", NULL, BIT(STATE_SENSITIVE), 0, 0, 0, 0},
+        {4, 3, ROLE_LIST_ITEM, "South", NULL, SHOWN, 0, 22, 707, 22},
+    };
+    struct reading r;
+    struct err e = ERR_INIT;
+    const struct snapshot *s = BEGIN(&r, "GTK", open);
+    assert_int_equal(s->n, 13);
+    assert_string_equal(named(s, "Angle Units")->value, "Degrees");
+    assert_string_equal(s->e[1].value, "Small"); /* until the choice is confirmed */
+    assert_string_equal(s->e[5].label, "Medium");
+    assert_string_equal(s->e[7].label, "");
+    end(&r);
+    BEGIN(&r, "Qt", closed);
+    if (elements_snapshot(r.x, &(struct elements_scope){.all = true, .closed = true}, READ_MS, &s, &e))
+        fail_msg("%s", e.text);
+    assert_int_equal(named(s, "South")->trust, PLACE_NONE);
+    end(&r);
+}
+
+/* Items of a menu of GTK 4.18, and one that has a name. */
+static void t_labelled(void **state)
+{
+    (void)state;
+    static const struct fake_node nodes[] = {
+        {1, 0, FRAME, "W", NULL, SHOWN | BIT(STATE_ACTIVE), 0, 0, 400, 300},
+        {.id = 2,
+         .parent = 1,
+         .role = ROLE_MENU_ITEM,
+         .name = "",
+         .states = SHOWN,
+         .w = 90,
+         .h = 30,
+         .labelled_by = 4},
+        {.id = 3,
+         .parent = 1,
+         .role = ROLE_MENU_ITEM,
+         .name = "Cut",
+         .states = SHOWN,
+         .y = 30,
+         .w = 90,
+         .h = 30,
+         .labelled_by = 4},
+        {4, 2, ROLE_LABEL, "", "Rename…", BIT(STATE_SENSITIVE), 0, 0, 0, 0},
+        {.id = 5,
+         .parent = 1,
+         .role = ROLE_ENTRY,
+         .name = "",
+         .states = SHOWN,
+         .y = 60,
+         .w = 90,
+         .h = 30,
+         .labelled_by = 4},
+    };
+    struct reading r;
+    const struct snapshot *s = BEGIN(&r, "GTK", nodes);
+    assert_int_equal(s->n, 4);
+    assert_string_equal(s->e[1].name, "Rename…");
+    assert_string_equal(s->e[2].name, "Cut");
+    assert_string_equal(s->e[3].name, "");
+    end(&r);
+    s = BEGIN(&r, "gtk", nodes); /* GTK 3 names them */
+    assert_string_equal(s->e[1].name, "");
+    end(&r);
+}
+
+/* An entry of FeatherPad with Qt 6.8: its middle is beside the list. */
+static void t_wide_entry(void **state)
+{
+    (void)state;
+    static char title[] = "W";
+    struct screen_rect list = {538, 565, 63, 88}, window = {0, 0, 800, 800};
+    struct xwindow w = {.id = 1, .pid = 7, .title = "W", .rect = window, .frame = window, .inner = window};
+    struct node nodes[] = {
+        {.parent = -1},
+        {.role = FRAME, .name = title, .told = window, .placed = true, .depth = 1},
+        {.role = LIST, .parent = 1, .told = list, .placed = true, .depth = 2},
+        {.role = ROLE_LIST_ITEM, .parent = 2, .told = {538, 587, 130, 22}, .placed = true, .depth = 3},
+    };
+    place_nodes(nodes, 4, &(const struct program){.toolkit = "Qt", .pid = 7}, &w, 1);
+    assert_int_equal(nodes[3].trust, PLACE_SURE);
+    assert_int_equal(nodes[3].rect.w, 63);
+}
+
 static const struct CMUnitTest tests[] = {
+    CLAIM("a list of GTK 4 has its label as value, and an entry the only label in it as its own", t_lists),
+    CLAIM("an item of a menu of GTK 4 without a name has the text of its label", t_labelled),
+    CLAIM("an entry that is wider than its list is in sight", t_wide_entry),
     CLAIM("the terminal of an editor that draws its window as a page is not a field", t_terminal_field),
     CLAIM("items below a button that shows them are doubtful in GTK 4 only", t_popover),
     CLAIM("the repeated name of a button in GTK 4 is shortened", t_repeated_name),

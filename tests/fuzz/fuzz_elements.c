@@ -25,7 +25,7 @@ static void reply(int call, DBusMessage *m)
             reader_take(&r, &(struct slot){.node = i, .call = c}, m);
     for (int i = 0; i < r.n && i < 50; i++)
         reader_take(&r, &(struct slot){.node = i, .call = (enum call)call, .x = 3, .y = 4}, m);
-    place_nodes(r.nodes, r.n, p.toolkit, 1, &window, 1);
+    place_nodes(r.nodes, r.n, &p, &window, 1);
     json_t *out = json_array();
     answer_put(&r, out);
     json_decref(out);

@@ -157,6 +157,181 @@ static void t_tab(void **state)
     plain_free(&p.steps);
 }
 
+#define BELOW(i, up, r, n, l, v, more)                                                                       \
+    {                                                                                                        \
+        .ref = i, .role = r, .name = n, .value = v, .label = l, .states = ON | (more),                       \
+        .rect = {0, 0, 90, 30}, .trust = PLACE_DOUBTFUL, .parent = up, .depth = (up) ? 2 : 1                 \
+    }
+#define FOCUSED  (1ULL << STATE_FOCUSED)
+#define SELECTED (1ULL << STATE_SELECTED)
+
+/* The form of zenity 4; its list is open while s.n is 7. */
+static void t_closed_list(void **state)
+{
+    (void)state;
+    static struct element e[] = {WINDOW,
+                                 BELOW(2, 0, "push button", "OK", "", "", FOCUSED),
+                                 BELOW(3, 0, "combo box", "Size", "", "Small", 0),
+                                 BELOW(4, 2, "toggle button", "Size", "", "", 0),
+                                 BELOW(5, 2, "list item", "", "Small", "", SELECTED),
+                                 BELOW(6, 2, "list item", "", "Medium", "", 0),
+                                 BELOW(7, 2, "list item", "", "Large", "", 0)};
+    struct snapshot s = {.e = e, .n = 4, .hit = -1};
+    struct player p = {.now = &s};
+    assert_int_equal(plain_parse("choose Large in Size", &p.steps, NULL), 0);
+    assert_int_equal(next_of(&p, "\"Tab\""), NEXT_ACTION);
+    e[1].states = ON;
+    e[3].states |= FOCUSED;
+    assert_int_equal(next_of(&p, "\"space\""), NEXT_ACTION);
+    s.n = 7;
+    for (int i = 4; i < 6; i++) {
+        assert_int_equal(next_of(&p, "\"Down\""), NEXT_ACTION);
+        assert_int_equal(next_of(&p, ""), NEXT_WAIT); /* the key has no effect yet */
+        p.s.since = 0;
+        e[i].states = ON;
+        e[i + 1].states |= SELECTED;
+    }
+    assert_int_equal(next_of(&p, "\"Return\""), NEXT_ACTION);
+    s.n = 4;
+    assert_int_equal(next_of(&p, ""), NEXT_WAIT); /* it still shows "Small" */
+    e[2].value = "Large";
+    assert_int_equal(next_of(&p, ""), NEXT_STEP);
+    plain_free(&p.steps);
+    p.s = (struct player_state){0};
+    assert_int_equal(plain_parse("enter Small into Size", &p.steps, NULL), 0);
+    assert_int_equal(next_of(&p, ""), NEXT_WAIT); /* it takes no text */
+    plain_free(&p.steps);
+}
+
+#define CELL(i, n, x_, more)                                                                                 \
+    {                                                                                                        \
+        .ref = i, .role = "table cell", .name = n, .value = "", .label = "", .states = ON | (more),          \
+        .rect = {x_, 0, 90, 30}, .trust = PLACE_DOUBTFUL, .parent = 1, .depth = 2                            \
+    }
+
+/* The view of Nautilus has the keyboard itself; its cells are selected. */
+static void t_cells(void **state)
+{
+    (void)state;
+    static struct element e[] = {WINDOW, BELOW(2, 0, "table", "", "", "", FOCUSED), CELL(3, "a.txt", 0, 0),
+                                 CELL(4, "b.txt", 100, 0), CELL(5, "c.txt", 200, 0)};
+    struct snapshot s = {.e = e, .n = 5, .hit = -1};
+    struct player p = {.now = &s};
+    assert_int_equal(plain_parse("double-click b.txt", &p.steps, NULL), 0);
+    assert_int_equal(next_of(&p, "\"Down\""), NEXT_ACTION);
+    e[2].states |= SELECTED;
+    assert_int_equal(next_of(&p, "\"Right\""), NEXT_ACTION);
+    e[2].states = ON;
+    e[4].states |= SELECTED; /* too far, and b.txt as well: Return would open both */
+    e[3].states |= SELECTED;
+    assert_int_equal(next_of(&p, "\"Left\""), NEXT_ACTION);
+    e[4].states = ON;
+    assert_int_equal(next_of(&p, "\"Return\""), NEXT_ACTION);
+    plain_free(&p.steps);
+}
+
+/* The switcher of GNOME Clocks: a tab with the keyboard is not yet the chosen one. */
+static void t_page_tabs(void **state)
+{
+    (void)state;
+    static struct element e[] = {WINDOW, BELOW(2, 0, "text", "", "", "", FOCUSED),
+                                 BELOW(3, 0, "page tab", "World", "", "", SELECTED),
+                                 BELOW(4, 0, "page tab", "Alarms", "", "", 0)};
+    struct snapshot s = {.e = e, .n = 4, .hit = -1};
+    struct player p = {.now = &s};
+    e[1].parent = e[2].parent = e[3].parent = 0;
+    e[1].depth = 1;
+    e[3].rect.x = 100;
+    assert_int_equal(plain_parse("go to tab Alarms", &p.steps, NULL), 0);
+    e[1].states |= 1ULL << STATE_MULTI_LINE | 1ULL << STATE_EDITABLE;
+    assert_int_equal(next_of(&p, ""), NEXT_WAIT); /* Tab would be typed, ctrl+Tab could change the tab */
+    e[1].states = ON;
+    e[2].states |= FOCUSED;
+    p.s.since = 0;
+    assert_int_equal(next_of(&p, "\"Right\""), NEXT_ACTION);
+    e[2].states = ON | SELECTED;
+    e[3].states |= FOCUSED;
+    assert_int_equal(next_of(&p, "\"space\""), NEXT_ACTION);
+    e[2].states = ON;
+    e[3].states |= SELECTED;
+    assert_int_equal(next_of(&p, ""), NEXT_STEP);
+    plain_free(&p.steps);
+}
+
+/* Transmission with GTK 4.18: F10 opens the first menu, and the arrow keys the one beside it. */
+static void t_menu_bar(void **state)
+{
+    (void)state;
+    static struct element e[] = {
+        WINDOW, BELOW(2, 0, "menu bar", "", "", "", 0), BELOW(3, 1, "menu item", "File", "", "", 0),
+        BELOW(4, 1, "menu item", "Edit", "", "", 0), BELOW(5, 3, "menu item", "Copy", "", "", 0)};
+    struct snapshot s = {.e = e, .n = 4, .hit = -1};
+    struct player p = {.now = &s};
+    e[3].rect.x = 100;
+    e[4].rect.y = 40; /* below the menu, in a window of its own */
+    e[4].depth = 3;
+    assert_int_equal(plain_parse("open menu Edit > Copy", &p.steps, NULL), 0);
+    assert_int_equal(next_of(&p, "\"F10\""), NEXT_ACTION);
+    e[2].states |= 1ULL << STATE_EXPANDED;
+    assert_int_equal(next_of(&p, "\"Right\""), NEXT_ACTION);
+    assert_int_equal(next_of(&p, ""), NEXT_WAIT); /* the menu has not changed yet */
+    e[2].states = ON;
+    e[3].states |= 1ULL << STATE_EXPANDED;
+    e[4].states |= FOCUSED;
+    e[4].rect.x = 100;
+    s.n = 5;
+    assert_int_equal(next_of(&p, "\"space\""), NEXT_ACTION);
+    assert_int_equal(next_of(&p, ""), NEXT_STEP);
+    plain_free(&p.steps);
+}
+
+/* The properties of a document in Inkscape: ctrl+s saves the number that was there before. */
+static void t_number(void **state)
+{
+    (void)state;
+    static struct element e[] = {WINDOW, BELOW(2, 0, "spin button", "Width", "", "123", FOCUSED)};
+    struct snapshot s = {.e = e, .n = 2, .hit = -1};
+    static const char *const tasks[] = {"set Width to 123, press ctrl+s", "set Width to 123, press Return"};
+    for (int i = 0; i < 2; i++) {
+        struct player p = {.now = &s, .s = {.phase = 1}};
+        assert_int_equal(plain_parse(tasks[i], &p.steps, NULL), 0);
+        e[1].value = "123";
+        if (!i) {
+            assert_int_equal(next_of(&p, "\"Tab\""), NEXT_ACTION);
+            e[1].value = "100.000"; /* it was not taken */
+            assert_int_equal(next_of(&p, ""), NEXT_WAIT);
+            e[1].value = "123.000";
+        }
+        assert_int_equal(next_of(&p, ""), NEXT_STEP);
+        plain_free(&p.steps);
+    }
+}
+
+/* Tab reaches only the chosen radio button of a group. */
+static void t_radio_group(void **state)
+{
+    (void)state;
+    static struct element e[] = {WINDOW, BELOW(2, 0, "list", "", "", "", 0),
+                                 BELOW(3, 1, "radio button", "Red", "", "", FOCUSED | 1ULL << STATE_CHECKED),
+                                 BELOW(4, 1, "radio button", "Green", "", "", 0),
+                                 BELOW(5, 1, "radio button", "Blue", "", "", 0)};
+    struct snapshot s = {.e = e, .n = 5, .hit = -1};
+    struct player p = {.now = &s};
+    assert_int_equal(plain_parse("press Blue", &p.steps, NULL), 0);
+    assert_int_equal(next_of(&p, "\"Down\""), NEXT_ACTION);
+    e[2].states = ON | 1ULL << STATE_CHECKED;
+    e[3].states = ON | FOCUSED;
+    assert_int_equal(next_of(&p, "\"Down\""), NEXT_ACTION);
+    e[3].states = ON | 1ULL << STATE_CHECKED; /* of another group: arrow keys could change that */
+    e[2].states |= FOCUSED;
+    assert_int_equal(next_of(&p, "\"Tab\""), NEXT_ACTION);
+    e[2].states = ON | 1ULL << STATE_CHECKED;
+    e[3].states = ON;
+    e[4].states = ON | FOCUSED;
+    assert_int_equal(next_of(&p, "\"space\""), NEXT_ACTION);
+    plain_free(&p.steps);
+}
+
 /* A press on a chosen radio button or tab would change nothing. */
 static void t_chosen(void **state)
 {
@@ -172,7 +347,7 @@ static void t_chosen(void **state)
         assert_int_equal(next_of(&p, ""), NEXT_STEP);
         e[3].states |= 1ULL << STATE_SELECTED; /* the program does not say which one is shown */
         e[1].states = ON;
-        assert_int_not_equal(next_of(&p, ""), NEXT_STEP);
+        assert_int_equal(next_of(&p, "\"Tab\""), NEXT_ACTION);
         e[3].states = ON;
         plain_free(&p.steps);
     }
@@ -394,6 +569,13 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a condition on a file needs a status bar, and waits", t_files),
     CLAIM("an entry is new if it was not on the screen before the step", t_new),
     CLAIM("an element without a reliable place is reached with the Tab key", t_tab),
+    CLAIM("an option of a closed list without a reliable place is chosen with keys, and verified",
+          t_closed_list),
+    CLAIM("a cell without a reliable place is selected alone before it is opened", t_cells),
+    CLAIM("a tab without a reliable place is chosen with the arrow keys", t_page_tabs),
+    CLAIM("a menu of a menu bar without a reliable place is opened with F10 and the arrow keys", t_menu_bar),
+    CLAIM("a number is left with Tab, and read again, before a shortcut", t_number),
+    CLAIM("a radio button is reached with the arrow keys if its group is the only one", t_radio_group),
     CLAIM("a button that has the name of a key is waited for while the window is not read", t_key_or_button),
     CLAIM("a name on the screen never becomes a call in a reply", t_names),
 };

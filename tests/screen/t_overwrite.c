@@ -229,6 +229,44 @@ static void t_field_beside_terminal(void **state)
     xvfb_stop(&x);
 }
 
+/* A window of Gnumeric's class, before and after it becomes a dialog. */
+static void t_spreadsheet(void **state)
+{
+    static const char *const argv[] = {"yad",         "--class=gnumeric", "--entry", "--title=typing",
+                                       "--width=300", "--entry-text=old", NULL},
+                             *const makes[] = {"xprop",
+                                               "-name",
+                                               "typing",
+                                               "-f",
+                                               "_NET_WM_WINDOW_TYPE",
+                                               "32a",
+                                               "-set",
+                                               "_NET_WM_WINDOW_TYPE",
+                                               "_NET_WM_WINDOW_TYPE_DIALOG",
+                                               NULL};
+    struct xvfb x;
+    struct exec_result r = {0};
+    struct err e = ERR_INIT;
+    (void)state;
+    screen_stop_all(0);
+    if (!program_exists("yad") || !program_exists("xprop") || xvfb_start(&x, "1024x768x24", NULL))
+        skip();
+    xvfb_spawn(&x, "yad.log", argv);
+    assert_true(xvfb_wait_window(&x, "^typing$"));
+    struct screen *s = screen_open(NULL, NULL);
+    clock_sleep_ms(1000);
+    assert_int_equal(screen_move(s, 40, 40, NULL), 0);
+    assert_int_equal(overwrite(s, "new", false, &r, &e), FAULT_X11);
+    assert_non_null(strstr(e.text, "not supported in a spreadsheet"));
+    assert_int_equal(r.events, 0);
+    xvfb_spawn(&x, "xprop.log", makes);
+    clock_sleep_ms(1000);
+    assert_int_equal(overwrite(s, "new", false, &r, &e), FAULT_NONE);
+    assert_null(r.unsure);
+    screen_close(s);
+    xvfb_stop(&x);
+}
+
 /* ---- Enter ---------------------------------------------------------------------------------------- */
 
 /* A password field publishes no selection. */
@@ -268,6 +306,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("overwrite in a password field is right or unsure", t_password),
     CLAIM("overwrite replaces the text of a Writer document, or is unsure", t_writer),
     CLAIM("overwrite is refused in terminals, and sends nothing", t_terminals),
+    CLAIM("the field of a dialog is written in a spreadsheet, its window is not", t_spreadsheet),
     CLAIM("overwrite replaces a field of a program with a terminal if the program describes it",
           t_field_beside_terminal),
     CLAIM("Enter is not pressed after an overwrite that cannot be read back", t_enter),

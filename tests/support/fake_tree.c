@@ -116,6 +116,24 @@ static void put_rect(DBusMessage *r, const struct fake_node *n)
     dbus_message_iter_close_container(&at, &in);
 }
 
+/* Labels a node by the node `labelled_by`. */
+static void put_relations(DBusMessage *r, const struct fake_node *n)
+{
+    DBusMessageIter at, all, one, targets;
+    const dbus_uint32_t kind = 2; /* ATSPI_RELATION_LABELLED_BY */
+    dbus_message_iter_init_append(r, &at);
+    dbus_message_iter_open_container(&at, DBUS_TYPE_ARRAY, "(ua(so))", &all);
+    if (n && n->labelled_by) {
+        dbus_message_iter_open_container(&all, DBUS_TYPE_STRUCT, NULL, &one);
+        dbus_message_iter_append_basic(&one, DBUS_TYPE_UINT32, &kind);
+        dbus_message_iter_open_container(&one, DBUS_TYPE_ARRAY, "(so)", &targets);
+        put_reference(&targets, n->labelled_by);
+        dbus_message_iter_close_container(&one, &targets);
+        dbus_message_iter_close_container(&all, &one);
+    }
+    dbus_message_iter_close_container(&at, &all);
+}
+
 /* Appends the element at a point: a cell of a table with too many children, else the node itself. */
 static void put_hit(DBusMessage *call, DBusMessage *r, int id, const struct fake_node *n)
 {
@@ -166,6 +184,8 @@ static void answer(DBusMessage *call)
         put_rect(r, n);
     } else if (method && !strcmp(method, "GetAccessibleAtPoint")) {
         put_hit(call, r, id, n);
+    } else if (method && !strcmp(method, "GetRelationSet")) {
+        put_relations(r, n);
     } else if (method && !strcmp(method, "GetText")) {
         text = n && n->text ? n->text : "";
         dbus_message_append_args(r, DBUS_TYPE_STRING, &text, DBUS_TYPE_INVALID);

@@ -19,6 +19,7 @@ struct fake_node {
     int children; /* told instead of their number, if not 0 */
     int also;     /* id of a further child, for a cycle */
     int silent;   /* answers nothing about this node */
+    int labelled_by; /* id of its label; 0: none */
 };
 
 struct fake_tree {
