@@ -16,9 +16,9 @@ struct fake_node {
     const char *text; /* of the interface Text; NULL: none */
     uint64_t states;  /* bits of atspi/roles.h */
     int x, y, w, h;
-    int children; /* told instead of their number, if not 0 */
-    int also;     /* id of a further child, for a cycle */
-    int silent;   /* answers nothing about this node */
+    int children;    /* told instead of their number, if not 0 */
+    int also;        /* id of a further child, for a cycle */
+    int silent;      /* answers nothing about this node */
     int labelled_by; /* id of its label; 0: none */
 };
 

@@ -1,9 +1,9 @@
 /* chords.c - presses and releases keys that may stay down.
  *
- * A key of another group than the active one is sent by libxdo, which locks the key's group for that event. It
- * reads the whole keyboard map each time, so it is not used for other keys. A keysym that is not on any key of
- * any group gets a borrowed keycode. While Shift is down, a letter is bound with its capital on the Shift
- * level, as on a regular keyboard. */
+ * A key of another group than the active one is sent by libxdo, which locks the key's group for that event.
+ * It reads the whole keyboard map each time, so it is not used for other keys. A keysym that is not on any
+ * key of any group gets a borrowed keycode. While Shift is down, a letter is bound with its capital on the
+ * Shift level, as on a regular keyboard. */
 #include "screen/x11/x11_impl.h"
 
 #include <X11/extensions/XTest.h>

@@ -5,10 +5,10 @@
  * the Shift level; keysyms on higher levels, dead keys and missing characters need a borrowed keycode
  * (spare_keycodes.c).
  *
- * The map and the state may change at any time (setxkbmap, xmodmap, another keyboard). The server reports this
- * only with XKB events, because it withholds MappingNotify from clients that use XKB; another keyboard also
- * with an XInput event. Between two of our keys they are read again only after such an event. x11.layouts
- * counts changes of the map made by other clients. */
+ * The map and the state may change at any time (setxkbmap, xmodmap, another keyboard). The server reports
+ * this only with XKB events, because it withholds MappingNotify from clients that use XKB; another keyboard
+ * also with an XInput event. Between two of our keys they are read again only after such an event.
+ * x11.layouts counts changes of the map made by other clients. */
 #include "screen/x11/x11_impl.h"
 
 #include <X11/extensions/XInput2.h>

@@ -65,8 +65,8 @@ static int on_missing_extension(Display *dpy, const char *name, const char *reas
     return 0;
 }
 
-/* Xlib expects this handler to exit, so it continues where it wrote its request. If xcb had the output buffer, or the
- * buffer was full, there is no room for one, and libXtst writes it to NULL. The buffer has BUFSIZE bytes or more. */
+/* Xlib expects this handler to exit, and continues to write its request. Without room in the buffer, because
+ * xcb had it or it was full, libXtst writes to NULL. The buffer has at least BUFSIZE bytes. */
 static void on_lost(Display *dpy, void *lost)
 {
     *(atomic_bool *)lost = true;
