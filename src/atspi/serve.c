@@ -1,10 +1,10 @@
 /* serve.c - the child process of elements.c: answers questions by reading programs, and reports focus
  * changes.
  *
- * A question is a line {"id", "refs", "window", "x", "y", "all", "closed", "beyond", "ms"}, an answer a line {"id",
- * "end", "hit", "window", "calls", "nodes", "ms", "read", "young", "empty", "elements": [[...], ...]}.
- * {"focus": true} arrives unrequested whenever the keyboard focus moves to another element, false if typed
- * text is not shown there. {"error"} says why nothing can be read. */
+ * A question is a line {"id", "refs", "window", "x", "y", "all", "closed", "beyond", "ms"}, an answer a
+ * line {"id", "end", "hit", "window", "calls", "nodes", "ms", "read", "young", "empty", "elements": [[...],
+ * ...]}. {"focus": true} arrives unrequested whenever the keyboard focus moves to another element, false if
+ * typed text is not shown there. {"error"} says why nothing can be read. */
 #include "atspi/answer_impl.h"
 #include "atspi/elements_impl.h"
 

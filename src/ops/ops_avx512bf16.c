@@ -4,8 +4,19 @@
 #define MR           12
 #define KERNELS_FILL ops_avx512bf16_fill
 #define VEC_BF16(v)  ((hvec)_mm512_cvtneps_pbh((__m512)(v)))
+#if defined(__clang__) && __clang_major__ == 17 /* crashes in casts to __m512bh */
+#define DOT_BF16(acc, word, v)                                                                               \
+    ({                                                                                                       \
+        vec dot_ = (acc);                                                                                    \
+        __asm__("vdpbf16ps %2, %1, %0"                                                                       \
+                : "+v"(dot_)                                                                                 \
+                : "v"(_mm512_set1_epi32((int)(word))), "v"((__m512i)(v)));                                   \
+        dot_;                                                                                                \
+    })
+#else
 #define DOT_BF16(acc, word, v)                                                                               \
     ((vec)_mm512_dpbf16_ps((__m512)(acc), (__m512bh)_mm512_set1_epi32((int)(word)), (__m512bh)(v)))
+#endif
 #define DOT_BYTES(acc, u, word)                                                                              \
     ((ivec)_mm512_dpbusd_epi32((__m512i)(acc), (__m512i)(u), _mm512_set1_epi32((int)(word))))
 #include "ops/kernels.h"

@@ -80,9 +80,9 @@ struct plain_steps {
 
 /* Parses a sentence.  Returns -1 with the reason when it is not understood completely; out is then empty. */
 int plain_parse(const char *sentence, struct plain_steps *out, struct err *why);
-/* Reads "choose A in B in C list" (s) in another way, whose option and list go to out, which the caller frees
- * with plain_step_free(): k 0: A in B and C; 1: A in B and C list; 2: A, and B in C.  Returns false when there are no more; out->in is
- * NULL if no rule covers this one. */
+/* Reads "choose A in B in C list" (s) in another way, whose option and list go to out, which the caller
+ * frees with plain_step_free(): k 0: A in B and C; 1: A in B and C list; 2: A, and B in C. Returns false
+ * when there are no more; out->in is NULL if no rule covers this one. */
 bool plain_choice(const struct plain_step *s, int k, struct plain_step *out);
 /* Appends a copy of a step. */
 void plain_add(struct plain_steps *to, const struct plain_step *s);

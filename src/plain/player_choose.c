@@ -237,8 +237,8 @@ const struct element *player_list_with(struct player *p, const char *option)
     return only;
 }
 
-/* Returns the smallest group of a page around the text of this name that has the option, NULL: none, or several
- * have it: pages draw such a text as the title of a group of buttons. */
+/* Returns the smallest group of a page around the text of this name that has the option, NULL: none, or
+ * several have it: pages draw such a text as the title of a group of buttons. */
 static const struct element *titled_group(const struct player *p, const char *title, const char *option)
 {
     const struct snapshot *s = p->now;

@@ -230,9 +230,9 @@ static bool is_apart(const struct element *e, const struct element *group)
            (both.w <= OVERLAP || both.h <= OVERLAP);
 }
 
-/* Returns whether a page draws an element, one beside it or one around it apart from a group around them, or at
- * its edge, as it does with lists that open.  Browsers report it as showing only if nothing clips it; the page
- * itself clips elements that are scrolled away. */
+/* Returns whether a page draws an element, one beside it or one around it apart from a group around them,
+ * or at its edge, as it does with lists that open. Browsers report it as showing only if nothing clips it;
+ * the page itself clips elements that are scrolled away. */
 static bool is_drawn_outside(const struct snapshot *s, const struct element *e, const struct element *group)
 {
     const struct element *page = state_in(e->states, STATE_SHOWING) ? resolve_page(s, e) : NULL;

@@ -48,8 +48,8 @@ const struct element *resolve_hidden_by(const struct snapshot *s, const struct e
 
 /* Returns whether an element of a page is out of sight, but can be scrolled to (elements_scope.beyond). */
 bool resolve_is_beyond(const struct snapshot *s, const struct element *e);
-/* Returns the pane or page that has to be scrolled next for *e, and replaces *e with the part of it that has to
- * come into sight: a pane that is itself out of sight.  NULL: none. */
+/* Returns the pane or page that has to be scrolled next for *e, and replaces *e with the part of it that
+ * has to come into sight: a pane that is itself out of sight. NULL: none. */
 const struct element *resolve_scrolled_by(const struct snapshot *s, const struct element **e);
 
 /* Returns whether a click on a text or image of a page acts: it has a click handler, or is part of a group

@@ -123,7 +123,7 @@ enum framed frame_sum(struct frame *f)
     return FRAME_DONE;
 }
 
-/* ---- new folders ---------------------------------------------------------------------------------------- */
+/* ---- new folders --------------------------------------------------------------------------------------- */
 
 #define FOLDER "folder|directory"
 #define MAKING                                                                                               \

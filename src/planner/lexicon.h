@@ -105,7 +105,8 @@
 
 #define OFF "off|unsubscribe|untick|uncheck|disable|deactivate|remove|drop|deselect|unselect"
 #define CLOSING                                                                                              \
-    "cancel|close|help|no|not|skip|dismiss|discard|reset|defaults|back|quit|abort|later|more|about|options|stay|keep|leave"
+    "cancel|close|help|no|not|skip|dismiss|discard|reset|defaults|back|quit|abort|later|more|about|options|" \
+    "stay|keep|leave"
 #define ENDINGS "ok|apply|save|done|submit"
 #define DELETES "delete|remove|erase|clear"
 #define CONSENT "agree|accept|consent|understand|understood"
@@ -133,7 +134,8 @@
     "monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|may|june|july|"   \
     "august|september|october|november|december|christmas|easter"
 #define NAMES                                                                                                \
-    "name|nickname|alias|guest|customer|person|recipient|passenger|owner|author|contact|client|user|username|reader"
+    "name|nickname|alias|guest|customer|person|recipient|passenger|owner|author|contact|client|user|"        \
+    "username|reader"
 #define PLACES  "city|town|place|from|origin|location"
 #define TARGETS "to|destination|city|town|recipient|receiver"
 

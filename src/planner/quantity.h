@@ -1,11 +1,11 @@
-/* quantity.h - numbers, times and dates in words: "one hundred and fifty", "twenty to ten", "2nd of March". */
+/* quantity.h - numbers, times and dates in words: "one hundred and fifty", "ten to ten", "2nd of March". */
 #pragma once
 
 #include "plain/words.h"
 #include "planner/match.h"
 
-/* Reads the number that begins at word i, in words or digits, "two and a half" as "2.5".  Returns its number of
- * words, 0: none. */
+/* Reads the number that begins at word i, in words or digits, "two and a half" as "2.5".  Returns its number
+ * of words, 0: none. */
 int quantity_number(struct span s, int i, char out[MATCH_WORD]);
 /* Reads a time, "twenty to ten" as "9:40", likewise. */
 int quantity_time(struct span s, int i, char out[MATCH_WORD]);

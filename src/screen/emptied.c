@@ -7,10 +7,10 @@
  *   emptied    had detail, and has lost three quarters of it
  *   gained     edges where none were. A new text means that the content has been replaced, and is there.
  *
- * Two ordinary ways to lose detail are recognized. A window that closes uncovers those below it; its rectangle
- * is left out. A menu or dialog drawn by a page, or a section that is folded, restores pixels of an earlier
- * screenshot, content included. Blank cells alone are not enough, because a list may be blank before each
- * search. */
+ * Two ordinary ways to lose detail are recognized. A window that closes uncovers those below it; its
+ * rectangle is left out. A menu or dialog drawn by a page, or a section that is folded, restores pixels of an
+ * earlier screenshot, content included. Blank cells alone are not enough, because a list may be blank before
+ * each search. */
 #include "screen/emptied.h"
 
 #include "base/number.h"

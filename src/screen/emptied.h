@@ -1,4 +1,4 @@
-/* emptied.h - whether an action has emptied much of the view, so that its content is probably still to come. */
+/* emptied.h - whether an action has emptied much of the view, so that its content probably comes later. */
 #pragma once
 
 #include "screen/screen.h"
