@@ -149,7 +149,7 @@ char *http_escape_path(const char *path)
 
 /* ---- the request ------------------------------------------------------------------------------- */
 
-static struct curl_slist *set_options(struct exchange *x, char why[CURL_ERROR_SIZE])
+static struct curl_slist *set_options(struct exchange *x, char *why)
 {
     const struct http_request *q = x->q;
     struct curl_slist *headers = NULL;

@@ -4,7 +4,7 @@
 #define MR           12
 #define KERNELS_FILL ops_avx512bf16_fill
 #define VEC_BF16(v)  ((hvec)_mm512_cvtneps_pbh((__m512)(v)))
-#if defined(__clang__) && __clang_major__ == 17 /* crashes in casts to __m512bh */
+#if defined(__clang__) && __clang_major__ > 14 && __clang_major__ < 18 /* crash in casts to __m512bh */
 #define DOT_BF16(acc, word, v)                                                                               \
     ({                                                                                                       \
         vec dot_ = (acc);                                                                                    \

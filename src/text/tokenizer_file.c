@@ -384,7 +384,7 @@ struct tokenizer *tokenizer_parse(const char *json, size_t len, struct err *e)
     p.root = json_loadb(rest.data, rest.len, JSON_REJECT_DUPLICATES, &why);
     buf_free(&rest);
     if (!p.root) { /* again, for the line number in the whole file */
-        json_auto_t *whole = json_loadb(json, len, JSON_REJECT_DUPLICATES, &why);
+        json_decref(json_loadb(json, len, JSON_REJECT_DUPLICATES, &why));
         return err_set(e, ERR_MODEL, "tokenizer.json: line %d: %s", why.line, why.text), NULL;
     }
     struct tokenizer *t = xcalloc(1, sizeof *t);
