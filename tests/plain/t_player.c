@@ -289,7 +289,8 @@ static void t_menu_bar(void **state)
 static void t_number(void **state)
 {
     (void)state;
-    static struct element e[] = {WINDOW, BELOW(2, 0, "spin button", "Width", "", "123", FOCUSED)};
+    static struct element e[] = {
+        WINDOW, BELOW(2, 0, "spin button", "Width", "", "123", FOCUSED | 1ULL << STATE_EDITABLE)};
     struct snapshot s = {.e = e, .n = 2, .hit = -1};
     static const char *const tasks[] = {"set Width to 123, press ctrl+s", "set Width to 123, press Return"};
     for (int i = 0; i < 2; i++) {
