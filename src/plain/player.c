@@ -148,9 +148,8 @@ static void finish_step(struct player *p)
     plain_print_done(s, &done);
     if (p->s.phase && !p->secret)
         describe_effect(p, after, effect, sizeof effect);
-    bool idle = s->verb <= PLAIN_RIGHT_CLICK && !strcmp(effect, nothing_changed),
-         checks = s->verb == PLAIN_WAIT || s->verb == PLAIN_CHECK;
-    p->idle = (p->idle || idle) && !checks;
+    bool idle = s->verb <= PLAIN_RIGHT_CLICK && !strcmp(effect, nothing_changed), checks = player_asks(s);
+    p->idle = (p->idle || idle) && !player_confirms(p);
     note_outcome(p, PLAYER_DONE, done.data, p->s.phase || checks ? effect : "; it was so already");
     snprintf(p->done, sizeof p->done, "%.90s%s", text.data, effect);
     p->done[utf8_valid_prefix(p->done, strlen(p->done))] = 0;
@@ -191,7 +190,7 @@ void player_look(struct player *p)
 {
     struct err e = ERR_INIT;
     const struct plain_step *step = p->s.at < p->steps.n ? &p->steps.s[p->s.at] : NULL;
-    bool asks = step && (step->verb == PLAIN_CHECK || step->verb == PLAIN_WAIT);
+    bool asks = step && player_asks(step);
     struct elements_scope scope = {.all = asks && step->state == PLAIN_GONE,
                                    .beyond = asks || p->s.all,
                                    .closed = !step || (step->verb == PLAIN_CHOOSE && !step->in)};
@@ -323,6 +322,8 @@ static enum player_next reply_step(struct player *p, struct buf *b)
         p->digest = player_digest(p);
         p->window = window_now(p);
         note_refs(p);
+        if (p->steps.s[p->s.at].verb <= PLAIN_RIGHT_CLICK && !p->idle)
+            player_look_ahead(p);
     }
     free(before);
     if (next == NEXT_ACTION) {
@@ -422,6 +423,7 @@ static void player_free(struct llm *m)
     free(p->before);
     free(p->refs);
     free(p->typed_over);
+    free(p->weights);
     free(p->outcomes);
     free(p);
 }

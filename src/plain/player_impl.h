@@ -88,7 +88,9 @@ struct player {
     char *typed_over;         /* value of the focused field before text was typed; NULL: not readable */
     uint32_t typed_into;      /* ref of that field */
     bool ended;               /* the source has no further steps */
-    bool idle;                /* a press has changed no element */
+    bool idle;                /* a press has changed no element, and no condition has confirmed it */
+    int *weights;             /* of the conditions in later steps before that press, see player_condition.c */
+    int n_weights;            /* the conditions of further steps were not weighed */
     bool seen;                /* a screenshot has arrived */
     char failed[ERR_TEXT];    /* why the last action was not performed; "": it was */
     char done[256];           /* the last performed step, and its effect, for the answer */
@@ -150,6 +152,19 @@ const char *player_shown_choice(const struct element *list, const char *name);
 bool player_is_on(const struct element *e);
 /* Returns the text field of a combo box, which reports the text; otherwise the element itself. */
 const struct element *player_text_of(const struct snapshot *s, const struct element *e);
+
+/* player_condition.c: Waits for the condition of the current step, or checks it. */
+enum player_next player_condition(struct player *p, struct buf *b, char *why, size_t size);
+bool player_asks(const struct plain_step *s); /* ... which is one */
+/* Notes how far the conditions of later steps hold now, before a press. */
+void player_weigh_conditions(struct player *p);
+/* Reads the elements as later conditions will, if there are any, and notes that. */
+void player_look_ahead(struct player *p);
+/* Returns whether the current step is a condition that holds and did not before the press, or fewer elements
+ * had its name: then the press has probably led to it. */
+bool player_confirms(const struct player *p);
+/* Returns whether two texts are the same apart from white space, which programs and the bus may change. */
+bool player_same_text(const char *a, const char *b);
 
 /* player_keys.c: Select an item of an open menu, or an entry of an open list, with the arrow keys, and press
  * Return. */

@@ -9,17 +9,6 @@
 #include <string.h>
 #include <strings.h>
 
-/* Returns whether two texts are the same apart from white space, which programs and the bus may change. */
-static bool same_text(const char *a, const char *b)
-{
-    for (;; a++, b++) {
-        a += strspn(a, " \t\r\n");
-        b += strspn(b, " \t\r\n");
-        if (*a != *b || !*a)
-            return *a == *b;
-    }
-}
-
 /* Returns the innermost element that reports the keyboard focus, NULL: none. */
 static const struct element *focused(const struct snapshot *s)
 {
@@ -287,7 +276,7 @@ static enum player_next enter(struct player *p, struct buf *b, char *why, size_t
         return NEXT_FAILED;
     }
     bool hidden = p->secret || (e && element_is_password(e)) || strlen(s->value) > PLAYER_VERIFIED_MAX;
-    if (hidden || (e && (same_text(e->value, s->value) || (p->s.left && same_number(e->value, s->value))))) {
+    if (hidden || (e && (player_same_text(e->value, s->value) || (p->s.left && same_number(e->value, s->value))))) {
         if (!is_to_be_left(p, e))
             return NEXT_STEP;
         p->s.left = true;
@@ -372,105 +361,6 @@ static enum player_next scroll(struct player *p, struct buf *b, char *why, size_
     return NEXT_ACTION;
 }
 
-/* ---- conditions ---------------------------------------------------------------------------------------- */
-
-static bool is_window(const struct player *p, const char *name)
-{
-    for (int i = 0; p->now && i < p->now->n; i++)
-        if (p->now->e[i].parent < 0 &&
-            (resolve_same(p->now->e[i].name, name) || resolve_begins(p->now->e[i].name, name)))
-            return true;
-    return false;
-}
-
-static bool is_ticked(const struct player *p, const struct element *e)
-{
-    const struct element *box = !strcmp(e->role, "table cell") ? resolve_box(p->now, e) : NULL;
-    return player_is_on(box ? box : e);
-}
-
-/* Returns whether the value of an element is, or contains, that of a step. */
-static bool value_holds(const struct player *p, const struct plain_step *s, const struct element *e,
-                        char *why, size_t size)
-{
-    const char *text = player_is_closed_list(e)           ? player_shown_choice(e, s->what)
-                       : *e->value || resolve_is_field(e) ? e->value
-                                                          : resolve_name(e);
-    if (p->secret)
-        snprintf(why, size, "'%.80s' has another value", s->what);
-    else
-        snprintf(why, size, "'%.80s' contains '%.80s'", s->what, text);
-    if (s->state == PLAIN_EQUALS && player_is_date(p->now, e))
-        return player_date_is(p->now, e, s->value);
-    return s->state == PLAIN_EQUALS ? same_text(text, s->value) : strstr(text, s->value) != NULL;
-}
-
-/* Returns whether the program of the focused window describes that window, or no window has the focus: then
- * the window manager gives it to a window of one pixel. */
-static bool front_is_described(struct player *p)
-{
-    struct screen_window front;
-    if (!p->screen || screen_focused_window(p->screen, &front) != 0 || !front.id || front.rect.w <= 1 ||
-        front.rect.h <= 1)
-        return true;
-    for (int i = 0; i < p->now->n; i++) {
-        const struct element *e = &p->now->e[i];
-        bool here = e->window ? e->window == front.id : state_in(e->states, STATE_ACTIVE);
-        if (here && (e->parent >= 0 || (i + 1 < p->now->n && p->now->e[i + 1].parent == i)))
-            return true;
-    }
-    return false;
-}
-
-/* Returns whether the condition of a step holds; otherwise the reason is in why. */
-static bool holds(struct player *p, const struct plain_step *s, char *why, size_t size)
-{
-    bool several, value = s->state == PLAIN_EQUALS || s->state == PLAIN_CONTAINS;
-    bool ticked = s->state == PLAIN_TICKED || s->state == PLAIN_UNTICKED;
-    enum resolve_for use = value ? RESOLVE_FIELD : ticked ? RESOLVE_TICK : RESOLVE_ANY;
-    const struct element *e = player_find_target(p, use, &several, why, size);
-    if (value && !e && !several)
-        e = player_find_target(p, RESOLVE_ANY, &several, why, size);
-    bool shown = e || several || is_window(p, s->what);
-    if (s->state == PLAIN_SHOWN)
-        return shown;
-    if (s->state == PLAIN_GONE) {
-        bool whole = p->now && (p->now->end == SNAPSHOT_WHOLE || p->now->end == SNAPSHOT_NOTHING) &&
-                     front_is_described(p);
-        snprintf(why, size, "'%.80s' is %s", s->what,
-                 shown ? "still on the screen or in the page"
-                       : "possibly in a window "
-                         "that was not read");
-        return whole && !shown;
-    }
-    if (!e)
-        return false;
-    if (value)
-        return value_holds(p, s, e, why, size);
-    bool on = ticked ? is_ticked(p, e) : player_is_off(e);
-    if (ticked && tick_of(e) == TICK_PARTLY) {
-        snprintf(why, size, "'%.80s' is partly ticked", s->what);
-        return false;
-    }
-    snprintf(why, size, "'%.80s' is %s%s", s->what, on ? "" : "not ", ticked ? "ticked" : "disabled");
-    return on == (s->state == PLAIN_TICKED || s->state == PLAIN_DISABLED);
-}
-
-static enum player_next condition(struct player *p, struct buf *b, char *why, size_t size)
-{
-    const struct plain_step *s = &p->steps.s[p->s.at];
-    bool yes = !p->s.typing && holds(p, s, why, size);
-    if ((!yes || s->state == PLAIN_GONE) && (p->s.typing || player_selects_by_typing(p)))
-        return player_select_by_typing(p, b, why, size);
-    if (yes && (s->state != PLAIN_GONE || !player_shows_directory(p, s)))
-        return NEXT_STEP;
-    if (p->blame == PLAYER_NOT_FOUND && (s->state == PLAIN_SHOWN || s->state == PLAIN_GONE))
-        p->blame = PLAYER_NOT_DONE;
-    if (s->verb != PLAIN_WAIT)
-        return player_wait_or_fail(p, PLAYER_PATIENCE_MS);
-    return player_still_waits(p) ? NEXT_WAIT : NEXT_FAILED;
-}
-
 bool player_finds(struct player *p)
 {
     static const enum resolve_for uses[PLAIN_VERBS] = {
@@ -517,7 +407,7 @@ enum player_next player_step(struct player *p, struct buf *b, char *why, size_t 
         return scroll(p, b, why, size);
     case PLAIN_WAIT:
     case PLAIN_CHECK:
-        return condition(p, b, why, size);
+        return player_condition(p, b, why, size);
     case PLAIN_KEYS:
     case PLAIN_CLOSE:
         if (p->s.phase)

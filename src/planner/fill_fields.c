@@ -203,6 +203,9 @@ static void fill_by_kind(struct asked *a, int i, int to)
             fields++;
             only = k;
         }
+    if (words_is(a->s, i - 1, "as") && words_is(a->s, 0, "save|store|export") &&
+        words_is(a->s, 1, "as|it|this|that") && !text_starts(a->f->all->title, "Save"))
+        return; /* the name of a file */
     bool typed = a->s.w[i].quoted || (i && words_is(a->s, i - 1, "type|enter|write|input|put"));
     if (typed && ends_at(a, to) && fields == 1 && !a->reply.value[only] && assign(a, only, i, to))
         return;

@@ -553,6 +553,56 @@ static void t_files(void **state)
     }
 }
 
+/* A condition that held before a press that changed nothing does not say that the press met its element. */
+static void t_confirms(void **state)
+{
+    (void)state;
+    static struct element e[] = {WINDOW,
+                                 BELOW(2, 0, "label", "b.txt", "", "", 0),
+                                 BELOW(3, 0, "check box", "Bold", "", "", 0),
+                                 BELOW(4, 0, "entry", "Amount", "", "5", 0),
+                                 BELOW(5, 0, "label", "b.txt", "", "", 0),
+                                 BELOW(6, 0, "label", "Saved", "", "", 0)};
+    static const struct {
+        const char *task;
+        int before, after; /* elements of the window */
+        bool confirms;
+    } cases[] = {
+        {"press a.txt, press key Delete, wait for b.txt", 4, 4, false},
+        {"press a.txt, check that b.txt is shown", 4, 5, true}, /* at a second place */
+        {"press a.txt, wait for Saved", 5, 6, true},
+        {"press a.txt, wait for Saved", 6, 6, false},
+        {"press a.txt, wait until Saved is gone", 6, 5, true},
+        {"press a.txt, wait until Saved is gone", 5, 5, false},
+        {"press a.txt, check that Bold is not ticked", 4, 4, false},
+        {"press a.txt, check that Bold is not ticked", 2, 4, true},
+        {"press a.txt, check that Amount equals 5", 4, 4, false},
+        {"press a.txt, check that Amount equals 5", 3, 4, true},
+        {"press a.txt, check that Order is shown", 4, 4, false}, /* the window */
+        {"press a.txt, press OK", 4, 5, false},
+    };
+    e[4].rect.y = 60;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int k = 0; k < 3; k++) { /* then: the window could not be read whole; the step came later */
+            struct snapshot s = {.e = e, .n = cases[i].before, .hit = -1};
+            struct player p = {.now = &s, .s = {.acted = true, .phase = 1}};
+            s.end = k == 1 ? SNAPSHOT_CUT : SNAPSHOT_WHOLE;
+            assert_int_equal(plain_parse(cases[i].task, &p.steps, NULL), 0);
+            int n = p.steps.n;
+            p.steps.n -= k == 2;
+            player_weigh_conditions(&p);
+            p.steps.n = n;
+            assert_true(p.s.at == 0 && p.s.acted && p.s.phase == 1);
+            p.s.at = n - 1;
+            s.n = cases[i].after;
+            s.end = SNAPSHOT_WHOLE;
+            if (player_confirms(&p) != (cases[i].confirms && !k))
+                fail_msg("%s, %d then %d elements, %d", cases[i].task, s.n, cases[i].after, k);
+            free(p.weights);
+            plain_free(&p.steps);
+        }
+}
+
 static void t_new(void **state)
 {
     (void)state;
@@ -568,6 +618,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a date or time is shown if all its parts are", t_dates),
     CLAIM("a date is typed in runs that browsers do not end themselves", t_typed_dates),
     CLAIM("a condition on a file needs a status bar, and waits", t_files),
+    CLAIM("a condition confirms a press only if it did not hold before, or has further elements", t_confirms),
     CLAIM("an entry is new if it was not on the screen before the step", t_new),
     CLAIM("an element without a reliable place is reached with the Tab key", t_tab),
     CLAIM("an option of a closed list without a reliable place is chosen with keys, and verified",

@@ -105,6 +105,10 @@ static const struct {
     {IN(hotel), "Cancel the single room", "unsure"},
     {IN(booking), "Cancel it", "1. press \"Cancel\""},
     /* buttons that do not end a form */
+    {IN(person), "Save as \"old.txt\"", "unsure"}, /* a file, not the person */
+    {IN(person), "Save it as old.txt", "unsure"},
+    {IN(person), "Save the contact as \"Ana\"", "1. enter \"Ana\" into \"Name\"  2. press \"Save\""},
+    {IN(saving), "Save as \"old.txt\"", "1. enter \"old.txt\" into \"Name:\"  2. press key enter"},
     {IN(contact), "The name is Ana", "not sure: 1. enter \"Ana\" into \"Name\""},
     {IN(upload), "The name is Ana", "not sure: 1. enter \"Ana\" into \"Name\""},
     /* questions */
