@@ -7,7 +7,6 @@
 #include <string.h>
 
 enum { EAGER = 12, GRID_COLUMNS = 4, PATH_BYTES = 512 };
-enum { LABELLED_BY = 2 };    /* AtspiRelationType */
 enum { KNOWN_READS = 1024 }; /* reads after which an object that is not found any more may be dropped */
 
 struct known {

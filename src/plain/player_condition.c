@@ -1,4 +1,4 @@
-/* player_condition.c - conditions that steps wait for or check, and what they say about the presses before them. */
+/* player_condition.c - conditions that steps wait for or check, and what they say about earlier presses. */
 #include "plain/player_impl.h"
 
 #include "atspi/roles.h"

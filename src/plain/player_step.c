@@ -276,7 +276,8 @@ static enum player_next enter(struct player *p, struct buf *b, char *why, size_t
         return NEXT_FAILED;
     }
     bool hidden = p->secret || (e && element_is_password(e)) || strlen(s->value) > PLAYER_VERIFIED_MAX;
-    if (hidden || (e && (player_same_text(e->value, s->value) || (p->s.left && same_number(e->value, s->value))))) {
+    if (hidden ||
+        (e && (player_same_text(e->value, s->value) || (p->s.left && same_number(e->value, s->value))))) {
         if (!is_to_be_left(p, e))
             return NEXT_STEP;
         p->s.left = true;

@@ -20,7 +20,7 @@ enum {
     IN_PAGE = 1,
     LABEL_ABOVE = 40, /* px */
     LABEL_BESIDE = 300,
-    OVERLAP = 8, /* px */
+    OVERLAP = 8,
 };
 
 /* ---- names --------------------------------------------------------------------------------------------- */
@@ -231,8 +231,7 @@ static bool is_apart(const struct element *e, const struct element *group)
 }
 
 /* Returns whether a page draws an element, one beside it or one around it apart from a group around them,
- * or at its edge, as it does with lists that open. Browsers report it as showing only if nothing clips it;
- * the page itself clips elements that are scrolled away. */
+ * or at its edge, as it does with lists that open. Elements that are scrolled away are not showing. */
 static bool is_drawn_outside(const struct snapshot *s, const struct element *e, const struct element *group)
 {
     const struct element *page = state_in(e->states, STATE_SHOWING) ? resolve_page(s, e) : NULL;
@@ -416,8 +415,7 @@ const char *resolve_label(const struct snapshot *s, const struct element *e)
     return *e->label || strcmp(e->role, "combo box") != 0 ? e->label : resolve_beside(s, e);
 }
 
-/* Returns the distance of an element from the label of its column, at any height above it; -1: the label is
- * elsewhere. */
+/* Returns the distance of an element from the label of its column, at any height above it, or -1. */
 static int from_header(const struct element *label, const struct element *e)
 {
     struct screen_rect l = label->rect, r = e->rect;
