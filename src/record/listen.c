@@ -208,9 +208,9 @@ void listen_close(struct listen *l)
     if (l->im)
         XCloseIM(l->im);
     if (l->data)
-        XCloseDisplay(l->data);
+        xtrap_close(l->data, &l->lost);
     if (l->control)
-        XCloseDisplay(l->control);
+        xtrap_close(l->control, &l->lost);
     explicit_bzero(l, sizeof *l);
     free(l);
 }

@@ -37,7 +37,7 @@ void focus_close(struct focus *f)
 {
     if (!f)
         return;
-    XCloseDisplay(f->dpy);
+    xtrap_close(f->dpy, &f->lost);
     free(f);
 }
 

@@ -23,7 +23,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MANY = 8, KEYS = 100, PATIENCE_MS = 20000 };
+#define OPEN_TOGETHER "--open-together"
+
+enum { MANY = 8, KEYS = 100, OPENINGS = 10, PATIENCE_MS = 20000 };
 
 struct one {
     struct xvfb x;
@@ -97,7 +99,7 @@ static void begin_server(struct one *o)
 static void end_server(struct one *o)
 {
     if (o->eyes)
-        XCloseDisplay(o->eyes);
+        xtrap_close(o->eyes, &o->eyes_lost);
     o->eyes = NULL;
     xvfb_stop(&o->x);
 }
@@ -497,7 +499,61 @@ static void t_lost_unnoticed(void **state)
     xtrap_close(dpy, &lost);
 }
 
+/* Opens a display, uses an extension as the guard does, and closes it, many times. */
+static void *open_and_close(void *display)
+{
+    for (int i = 0; i < OPENINGS; i++) {
+        atomic_bool lost = false;
+        Display *dpy = xtrap_open(display, &lost);
+        if (!dpy)
+            _exit(99);
+        XTestGrabControl(dpy, True);
+        xtrap_close(dpy, &lost);
+    }
+    return NULL;
+}
+
+static int open_together(char *display)
+{
+    pthread_t threads[MANY];
+    for (int i = 0; i < MANY; i++)
+        if (pthread_create(&threads[i], NULL, open_and_close, display))
+            return 98;
+    for (int i = 0; i < MANY; i++)
+        pthread_join(threads[i], NULL);
+    return 0;
+}
+
+/* In new processes without another display, because libXext frees its list with the last one. */
+static void t_open_together(void **state)
+{
+    if (!first.server && xvfb_start(&first, "64x64x24", NULL))
+        skip();
+    /* A server without clients resets, perhaps just now. */
+    xcb_connection_t *other = xcb_connect(first.display, NULL);
+    for (int64_t start = clock_ns();
+         xcb_connection_has_error(other) && clock_ms_since(start) < PATIENCE_MS;) {
+        xcb_disconnect(other);
+        clock_sleep_ms(10);
+        other = xcb_connect(first.display, NULL);
+    }
+    assert_int_equal(xcb_connection_has_error(other), 0);
+    for (int k = 0; k < 10; k++) {
+        int status;
+        fflush(stdout);
+        pid_t pid = fork();
+        if (pid == 0) {
+            execl("/proc/self/exe", "t_displays", OPEN_TOGETHER, first.display, NULL);
+            _exit(97);
+        }
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(status, 0);
+    }
+    xcb_disconnect(other);
+}
+
 static const struct CMUnitTest tests[] = {
+    CLAIM("threads may open and close the only displays of a process at the same time", t_open_together),
     CLAIM("keys that are sent after xcb lost the connection do not crash", t_lost_unnoticed),
     CLAIM("eight screens at once: each event reaches its own window and no other", t_apart),
     CLAIM("Escape twice stops the actions on its own display only", t_escape),
@@ -512,6 +568,8 @@ static const struct CMUnitTest tests[] = {
 
 int main(int argc, char **argv)
 {
+    if (argc == 3 && !strcmp(argv[1], OPEN_TOGETHER))
+        return open_together(argv[2]);
     int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
     for (int i = 0; i < MANY; i++)
         end_server(&all[i]);

@@ -7,7 +7,12 @@
  * the connection breaks then, the I/O error handler jumps out of XOpenDisplay and leaks its allocations. And
  * Xlib holds a lock of all Displays while it waits for a server's first reply, so a server is first probed
  * over a connection of our own. The probe also keeps libxcb's message off stderr if the server denies access;
- * the caller reports that. */
+ * the caller reports that.
+ *
+ * libXext keeps a list of all Displays for its generic events. It creates the list and frees it, when the last
+ * Display is closed, without a lock: a thread that opens one at that moment writes to freed memory. So the
+ * first Display of the process is opened alone and never freed. If the connection breaks while a Display is
+ * added, libXext frees the entry but leaves it in the list, so we add it where that jumps out. */
 #include "screen/x11/xtrap.h"
 
 #include "base/err.h"
@@ -16,8 +21,10 @@
 #include <X11/Xlibint.h>
 #include <X11/Xproto.h>
 #include <X11/extensions/Xext.h>
+#include <X11/extensions/Xge.h>
 #include <ctype.h>
 #include <poll.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -29,7 +36,8 @@
 
 enum { GREETING_MS = 10000, COOKIE_MAX = 256 };
 
-static atomic_bool half_open; /* a display was lost while its extensions were queried */
+static atomic_bool half_open;  /* a display was lost while its extensions were queried */
+static Display *_Atomic first; /* stays in the list of libXext; NULL: none has been opened */
 static _Thread_local struct xtrap *innermost;
 static _Thread_local int untrapped_errors;
 static atomic_int let_in = -1; /* connection of xtrap_knock(); -1: none */
@@ -108,7 +116,7 @@ void xtrap_close(Display *dpy, const atomic_bool *lost)
 {
     if (!*lost)
         XSync(dpy, False);
-    if (*lost || half_open)
+    if (*lost || half_open || dpy == first)
         close(ConnectionNumber(dpy));
     else
         XCloseDisplay(dpy);
@@ -234,6 +242,9 @@ static Display *open_trapped(const char *display)
         /* recent versions of libxcb take "unix:7" for the path of a socket */
         bool is_number = !strncmp(display, "unix:", 5) && isdigit((unsigned char)display[5]);
         Display *dpy = XOpenDisplay(is_number ? display + 4 : display);
+        int event, error;
+        if (dpy)
+            XGEQueryExtension(dpy, &event, &error); /* adds it to the list of libXext */
         opening = NULL;
         return dpy;
     }
@@ -241,11 +252,25 @@ static Display *open_trapped(const char *display)
     return NULL;
 }
 
+/* Opens the first Display of the process while no other thread opens one. */
+static Display *open_in_turn(const char *display)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    if (first)
+        return open_trapped(display);
+    pthread_mutex_lock(&lock);
+    Display *dpy = open_trapped(display);
+    if (!first)
+        first = dpy;
+    pthread_mutex_unlock(&lock);
+    return dpy;
+}
+
 Display *xtrap_open(const char *display, atomic_bool *lost)
 {
     int fd;
     xtrap_setup();
-    Display *dpy = is_let_in(display, &fd) ? open_trapped(display) : NULL;
+    Display *dpy = is_let_in(display, &fd) ? open_in_turn(display) : NULL;
     if (dpy)
         xtrap_watch(dpy, lost);
     if (fd >= 0)
