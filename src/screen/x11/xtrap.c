@@ -12,8 +12,8 @@
  * libXext keeps a list of all Displays for its generic events. It creates the list and frees it, when the
  * last Display is closed, without a lock: a thread that opens one at that moment writes to freed memory. So
  * the first Display of the process is opened alone and never freed. If the connection breaks while a
- * Display is added, libXext frees the entry but leaves it in the list, so we add it where that jumps out.
- * */
+ * Display is added, libXext frees the entry but leaves it in the list, so we add it where that jumps
+ * out. */
 #include "screen/x11/xtrap.h"
 
 #include "base/err.h"
