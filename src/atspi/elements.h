@@ -131,8 +131,8 @@ struct element_field { /* the focused element */
 /* Reads the focused element in the window of this title. Returns false without an answer within ms. */
 bool elements_field(struct elements *x, const char *window, double ms, struct element_field *out);
 /* Reads the text of the dialog around the element at a point, or around the focused element if px is -1.
- * Returns 1 with the text ("" without a dialog), 0 if no program reports it, -1 without an answer within ms.
- * */
+ * Returns 1 with the text ("" without a dialog), 0 if no program reports it, -1 without an answer within
+ * ms. */
 int elements_dialog(struct elements *x, int px, int py, const char *window, double ms, char *text,
                     size_t size);
 bool element_is_password(const struct element *e); /* typed text is not shown */

@@ -75,8 +75,8 @@ static inline bool state_in(uint64_t states, int bit)
     return states >> bit & 1;
 }
 
-/* Returns the name of a role, as at-spi2-core before 2.53 has it: "push button". "unknown": invalid number.
- * */
+/* Returns the name of a role, as at-spi2-core before 2.53 has it: "push button". "unknown": invalid
+ * number. */
 const char *role_name(uint32_t role);
 /* Returns that name for a name of any version: "push button" for "button". Borrowed. */
 const char *role_canonical(const char *name);

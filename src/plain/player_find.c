@@ -189,8 +189,8 @@ bool player_still_waits(struct player *p)
 }
 
 /* Begins to turn the wheel on a pane towards an element, NULL: down. A turn that has not moved it may have
- * met another pane: it is repeated near the left and the right edge. Returns false if neither has moved it.
- * */
+ * met another pane: it is repeated near the left and the right edge. Returns false if neither has moved
+ * it. */
 static bool turn_wheel(struct player *p, const struct element *pane, const struct element *e, uint64_t place)
 {
     struct screen_rect r = pane->rect;

@@ -212,8 +212,7 @@ struct session_stats session_stats(const struct session *s);
 struct checkpoint *session_checkpoint(struct session *s);
 struct checkpoint *session_try_checkpoint(struct session *s, struct err *e);
 /* Does the same without computing the pending tokens, which are pending again after a rewind: the prefill
- * that follows is divided into the same chunks, and its results have the same bits, as without the rewind.
- * */
+ * that follows is divided into the same chunks, and its results have the same bits, as without the rewind. */
 struct checkpoint *session_try_bookmark(struct session *s, struct err *e);
 int session_rewind(struct session *s, const struct checkpoint *c, struct err *e);
 int64_t checkpoint_length(const struct checkpoint *c); /* tokens */

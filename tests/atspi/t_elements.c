@@ -1,5 +1,5 @@
-/* t_elements.c - reading trees that lie, are endless or silent, from a program of the test on a private bus.
- * */
+/* t_elements.c - reading trees that lie, are endless or silent, from a program of the test on a private
+ * bus. */
 #include "check.h"
 #include "fake_tree.h"
 #include "xvfb.h"
