@@ -165,7 +165,7 @@ static enum player_next tick(struct player *p, struct buf *b, char *why, size_t 
     const struct element *e = player_find_target(p, RESOLVE_TICK, &several, why, size), *box;
     if (e && !strcmp(e->role, "table cell") && (box = resolve_box(p->now, e)))
         e = box;
-    bool by_keys = player_goes_by_keys(p, e);
+    bool by_keys = e && player_goes_by_keys(p, e);
     if (!by_keys && !(e = player_usable(p, e, &next, why, size)))
         return next;
     if ((is = tick_of(e)) == wanted)

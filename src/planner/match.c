@@ -103,10 +103,10 @@ struct match_words match_words_of(const char *text)
 static void stem(const char *word, char out[MATCH_WORD])
 {
     size_t n = 0;
+    memset(out, 0, MATCH_WORD);
     for (const char *at = word; *at; at++) /* "Wi-Fi" */
         if (n + 1 < MATCH_WORD && (*at != '-' || isdigit((unsigned char)*word)))
             out[n++] = *at;
-    out[n] = 0;
     if (isdigit((unsigned char)word[0]) || strpbrk(word, ".@"))
         return;
     if (n > 4 && text_ends(out, "ies"))
