@@ -14,14 +14,6 @@
 enum { KEYS_MAX = 60 };
 #define SELECTED_ALL UINT32_MAX /* mark after ctrl+a; no element has this ref */
 
-/* Returns whether an element with this index is below another one. */
-static bool is_below(const struct snapshot *s, int i, int top)
-{
-    while (i >= 0 && i != top)
-        i = s->e[i].parent;
-    return i == top;
-}
-
 /* Returns the innermost element of the active window that has the keyboard, NULL: none. */
 static const struct element *focused(const struct snapshot *s)
 {
@@ -68,8 +60,7 @@ enum player_next player_press_by_keys(struct player *p, const struct element *e,
     const struct element *opener = resolve_opener(p->now, e);
     const struct element *at = focused(p->now);
     bool has_focus = resolve_is_button(e) && !strstr(e->role, "menu"),
-         popover = opener && (strstr(opener->role, "button") ||
-                              (at && is_below(p->now, (int)(at - p->now->e), (int)(opener - p->now->e))));
+         popover = opener && (strstr(opener->role, "button") || (at && resolve_is_below(p->now, at, opener)));
     if ((has_focus || popover) && player_goes_by_keys(p, e)) { /* GTK 4, also items of its popovers */
         enum player_next next = player_focus_by_keys(p, e, b, why, size);
         return next == NEXT_STEP ? player_press_focused(p, b) : next;
@@ -186,10 +177,11 @@ static enum player_next press_on_the_way(struct player *p, const char *key, uint
 static bool is_one_group(const struct snapshot *s, const struct element *a, const struct element *b)
 {
     int up = a->parent, chosen = 0;
-    while (up >= 0 && !is_below(s, (int)(b - s->e), up))
+    while (up >= 0 && !resolve_is_below(s, b, &s->e[up]))
         up = s->e[up].parent;
     for (int i = 0; up >= 0 && i < s->n; i++)
-        chosen += !strcmp(s->e[i].role, "radio button") && player_is_on(&s->e[i]) && is_below(s, i, up);
+        chosen += !strcmp(s->e[i].role, "radio button") && player_is_on(&s->e[i]) &&
+                  resolve_is_below(s, &s->e[i], &s->e[up]);
     return !strcmp(a->role, "radio button") && !strcmp(b->role, "radio button") && chosen == 1;
 }
 
@@ -197,7 +189,7 @@ enum player_next player_focus_by_keys(struct player *p, const struct element *e,
                                       size_t size)
 {
     const struct element *at = focused(p->now);
-    if (at && is_below(p->now, (int)(at - p->now->e), (int)(e - p->now->e)))
+    if (at && resolve_is_below(p->now, at, e))
         return NEXT_STEP;
     const char *key = !at || !is_one_group(p->now, at, e) ? "Tab" : at < e ? "Down" : "Up";
     return press_on_the_way(p, key, at ? at->ref : 0, e, b, why, size);
@@ -214,8 +206,7 @@ enum player_next player_select_by_keys(struct player *p, const struct element *e
     const struct element *selected = selected_beside(s, row), *from = at;
     while (from && from->parent != row->parent)
         from = from->parent >= 0 ? &s->e[from->parent] : NULL;
-    bool holds =
-        at && !from && is_below(s, (int)(row - s->e), (int)(at - s->e)); /* the list has the keyboard */
+    bool holds = at && !from && resolve_is_below(s, row, at); /* the list has the keyboard */
     from = holds ? selected : from;
     if (from == row && selected == row)
         return NEXT_STEP;
@@ -301,7 +292,8 @@ static bool is_blank_directory(const struct snapshot *s)
             pane = i;
     for (int i = 0; pane >= 0 && i < s->n; i++) {
         const struct element *e = &s->e[i];
-        bool inside = is_below(s, i, pane), focused = state_in(e->states, STATE_FOCUSED) && e->parent >= 0;
+        bool inside = resolve_is_below(s, e, &s->e[pane]),
+             focused = state_in(e->states, STATE_FOCUSED) && e->parent >= 0;
         if (inside ? i != pane && (*resolve_name(e) || e->children) : focused)
             return false;
     }

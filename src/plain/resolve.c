@@ -190,7 +190,7 @@ bool resolve_is_row(const struct element *e)
 
 /* ---- candidates ---------------------------------------------------------------------------------------- */
 
-static bool is_below(const struct snapshot *s, const struct element *e, const struct element *top)
+bool resolve_is_below(const struct snapshot *s, const struct element *e, const struct element *top)
 {
     int i = (int)(e - s->e);
     while (i >= 0 && &s->e[i] != top)
@@ -356,7 +356,7 @@ static int score(const struct snapshot *s, const struct resolve_query *q, const 
     bool sight = !is_away(s, e) && (q->use == RESOLVE_ANY || is_in_sight(s, e));
     if (!sight && !(q->beyond && resolve_is_beyond(s, e)))
         return 0;
-    if (q->below && (e == q->below || !is_below(s, e, q->below)))
+    if (q->below && (e == q->below || !resolve_is_below(s, e, q->below)))
         return 0;
     if (*e->name && resolve_same(e->name, q->name))
         by = EXACT;
@@ -400,8 +400,8 @@ const char *resolve_beside(const struct snapshot *s, const struct element *e)
     const char *found = "";
     int nearest = INT_MAX;
     for (int i = 0; i < s->n; i++) {
-        int far =
-            text_listed(texts, s->e[i].role) && !is_below(s, &s->e[i], e) ? from_label(&s->e[i], e) : -1;
+        bool beside = text_listed(texts, s->e[i].role) && !resolve_is_below(s, &s->e[i], e);
+        int far = beside ? from_label(&s->e[i], e) : -1;
         if (far >= 0 && far < nearest && *resolve_name(&s->e[i])) {
             nearest = far;
             found = resolve_name(&s->e[i]);
@@ -429,7 +429,7 @@ static bool can_be_meant(const struct snapshot *s, const struct resolve_query *q
 {
     return suits(e, q->use) == 2 && is_placed(e) &&
            (is_in_sight(s, e) || (q->beyond && resolve_is_beyond(s, e))) &&
-           (!q->below || (e != q->below && is_below(s, e, q->below))) &&
+           (!q->below || (e != q->below && resolve_is_below(s, e, q->below))) &&
            (!q->row || resolve_in_row(s, e, q->row));
 }
 

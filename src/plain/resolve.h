@@ -46,6 +46,8 @@ const struct element *resolve_opener(const struct snapshot *s, const struct elem
  * in sight. */
 const struct element *resolve_hidden_by(const struct snapshot *s, const struct element *e);
 
+/* Returns whether an element is `top` or inside it. */
+bool resolve_is_below(const struct snapshot *s, const struct element *e, const struct element *top);
 /* Returns whether an element of a page is out of sight, but can be scrolled to (elements_scope.beyond). */
 bool resolve_is_beyond(const struct snapshot *s, const struct element *e);
 /* Returns the pane or page that has to be scrolled next for *e, and replaces *e with the part of it that
