@@ -1,6 +1,6 @@
 /* player_adjust.c - sets sliders, and spin buttons that take no text, with the arrow keys.
  *
- * The first key shows by how much a key changes the value, and in which direction; the others are counted.
+ * The first key shows the step of the value and its direction; the others are counted.
  * Each effect is read before the next keys. */
 #include "plain/player_impl.h"
 

@@ -1,4 +1,4 @@
-/* player_condition.c - conditions that steps wait for or check, and what they say about earlier presses. */
+/* player_condition.c - conditions that steps wait for or check, and whether they confirm earlier presses. */
 #include "plain/player_impl.h"
 
 #include "atspi/roles.h"
@@ -114,7 +114,7 @@ enum player_next player_condition(struct player *p, struct buf *b, char *why, si
     return player_still_waits(p) ? NEXT_WAIT : NEXT_FAILED;
 }
 
-/* ---- what a condition confirms ------------------------------------------------------------------------- */
+/* ---- confirmed presses --------------------------------------------------------------------------------- */
 
 bool player_asks(const struct plain_step *s)
 {
@@ -133,8 +133,9 @@ static int count_meant(const struct player *p)
     return n + is_window(p, s->what);
 }
 
-/* Returns how far the condition of the current step, which was not awaited yet, holds: 0: it does not;
- * INT_MAX: it does, or the window could not be read. */
+/* Weighs the condition of the current step, which was not awaited yet. Returns 0 if it does not hold. If it
+ * does, returns the number of elements of the name that shall be shown; for other conditions, or if the
+ * window could not be read, INT_MAX. */
 static int weigh(struct player *p)
 {
     const struct plain_step *s = &p->steps.s[p->s.at];

@@ -156,7 +156,7 @@ const struct element *player_text_of(const struct snapshot *s, const struct elem
 /* player_condition.c: Waits for the condition of the current step, or checks it. */
 enum player_next player_condition(struct player *p, struct buf *b, char *why, size_t size);
 bool player_asks(const struct plain_step *s); /* ... which is one */
-/* Notes how far the conditions of later steps hold now, before a press. */
+/* Notes whether the conditions of later steps hold now, before a press. */
 void player_weigh_conditions(struct player *p);
 /* Reads the elements as later conditions will, if there are any, and notes that. */
 void player_look_ahead(struct player *p);

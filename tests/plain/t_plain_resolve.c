@@ -409,7 +409,8 @@ static void t_beyond(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("what a page has scrolled away is found only on request, what it has folded up is not", t_beyond),
+    CLAIM("elements that are scrolled away are found only on request, those of a folded group are not",
+          t_beyond),
     CLAIM("an item of a button's popover is found, an element scrolled out of its pane is not", t_popover),
     CLAIM("a text of a page is pressed if a click handler is its own or its group's", t_clickable),
     CLAIM("a field without a name is found by its row and the head of its column", t_field_in_row),
