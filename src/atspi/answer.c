@@ -57,10 +57,10 @@ static void sort_rows(const struct node *nodes, int *list, int n)
 
 static json_t *element_of(const struct node *n, int parent)
 {
-    return json_pack("[I, s, s, s, I, i, i, i, i, i, i, i, I]", (json_int_t)n->ref, role_name(n->role),
+    return json_pack("[I, s, s, s, I, i, i, i, i, i, i, i, I, f, f]", (json_int_t)n->ref, role_name(n->role),
                      n->name ? n->name : "", n->value ? n->value : "", (json_int_t)n->states, n->rect.x,
                      n->rect.y, n->rect.w, n->rect.h, n->trust, parent, n->sampled ? n->children : 0,
-                     (json_int_t)n->window);
+                     (json_int_t)n->window, n->least, n->most);
 }
 
 /* Writes the children of a node. Pages keep the order of their text. */

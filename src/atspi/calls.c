@@ -83,6 +83,10 @@ static DBusMessage *build(const struct reader *r, const struct pending *p)
         return m;
     case CALL_NUMBER:
         return bus_get(n->bus, n->path, ATSPI "Value", "CurrentValue");
+    case CALL_LEAST:
+        return bus_get(n->bus, n->path, ATSPI "Value", "MinimumValue");
+    case CALL_MOST:
+        return bus_get(n->bus, n->path, ATSPI "Value", "MaximumValue");
     case CALL_ADDRESS:
         if ((m = bus_call(n->bus, n->path, ATSPI "Document", "GetAttributeValue")))
             dbus_message_append_args(m, DBUS_TYPE_STRING, &url, DBUS_TYPE_INVALID);

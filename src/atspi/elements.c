@@ -169,7 +169,9 @@ static int read_element(const json_t *one, struct snapshot *s)
                           .trust = (enum place_trust)int_at(one, 9),
                           .parent = int_at(one, 10),
                           .children = int_at(one, 11),
-                          .window = (unsigned long)json_integer_value(json_array_get(one, 12))};
+                          .window = (unsigned long)json_integer_value(json_array_get(one, 12)),
+                          .least = json_number_value(json_array_get(one, 13)),
+                          .most = json_number_value(json_array_get(one, 14))};
     if (e->parent < -1 || e->parent >= s->n || e->trust > PLACE_NONE || e->rect.w < 0 || e->rect.h < 0)
         return -1;
     e->depth = e->parent < 0 ? 0 : s->e[e->parent].depth + 1;

@@ -35,6 +35,8 @@ static json_t *json_of(const struct snapshot *s, int i)
         json_object_set_new(one, "label", json_string(e->label));
     if (*e->value)
         json_object_set_new(one, "content", json_string(e->value));
+    if (e->least < e->most)
+        json_object_set_new(one, "range", json_pack("[f, f]", e->least, e->most));
     if (e->children)
         json_object_set_new(one, "children", json_integer(e->children));
     if (e->trust != PLACE_NONE)

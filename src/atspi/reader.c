@@ -206,6 +206,10 @@ static void described(struct reader *r, int i)
     bool hit = r->x >= 0 && up && is_window(n) && n->placed && screen_rect_contains(n->told, r->x, r->y);
     if (hit)
         reader_push(r, i, CALL_POINT, r->x, r->y);
+    if (reader_has_range(n)) {
+        reader_push(r, i, CALL_LEAST, 0, 0);
+        reader_push(r, i, CALL_MOST, 0, 0);
+    }
     if (reader_has_number(n))
         reader_push(r, i, CALL_NUMBER, 0, 0);
     else if (reader_has_text(n))
@@ -389,23 +393,6 @@ static void take_text(struct node *n, DBusMessage *reply)
     n->value = *text ? xstrdup(text) : NULL;
 }
 
-static void take_number(struct node *n, DBusMessage *reply)
-{
-    DBusMessageIter at, in;
-    double v;
-    char text[32];
-    if (!reply || !dbus_message_iter_init(reply, &at) ||
-        dbus_message_iter_get_arg_type(&at) != DBUS_TYPE_VARIANT)
-        return;
-    dbus_message_iter_recurse(&at, &in);
-    if (dbus_message_iter_get_arg_type(&in) != DBUS_TYPE_DOUBLE)
-        return;
-    dbus_message_iter_get_basic(&in, &v);
-    snprintf(text, sizeof text, "%.6g", v);
-    free(n->value);
-    n->value = xstrdup(text);
-}
-
 /* Marks an element that browsers describe as text, but that a page makes clickable. */
 static void take_action(struct node *n, DBusMessage *reply)
 {
@@ -475,7 +462,9 @@ void reader_take(struct reader *r, const struct slot *s, DBusMessage *reply)
         take_text(n, reply);
         break;
     case CALL_NUMBER:
-        take_number(n, reply);
+    case CALL_LEAST:
+    case CALL_MOST:
+        reader_take_number(n, s->call, reply);
         break;
     case CALL_ACTION:
         take_action(n, reply);

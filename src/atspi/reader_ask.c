@@ -1,6 +1,8 @@
 /* reader_ask.c - which further calls describe a node; see reader_impl.h. */
 #include "atspi/reader_impl.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,6 +34,11 @@ bool reader_has_number(const struct node *n)
 {
     return n->role == ROLE_SLIDER || n->role == ROLE_PROGRESS_BAR || n->role == ROLE_LEVEL_BAR ||
            n->role == ROLE_DIAL;
+}
+
+bool reader_has_range(const struct node *n)
+{
+    return n->role == ROLE_SLIDER || n->role == ROLE_SPIN_BUTTON;
 }
 
 bool reader_in_page(const struct reader *r, int i)
@@ -93,4 +100,22 @@ void reader_take_relations(struct reader *r, int i, DBusMessage *reply)
         r->nodes[i].label = xstrdup(path);
         reader_push(r, i, CALL_LABEL, -1, 0);
     }
+}
+
+void reader_take_number(struct node *n, enum call call, DBusMessage *reply)
+{
+    DBusMessageIter at, in;
+    double v;
+    if (!reply || !dbus_message_iter_init(reply, &at) ||
+        dbus_message_iter_get_arg_type(&at) != DBUS_TYPE_VARIANT)
+        return;
+    dbus_message_iter_recurse(&at, &in);
+    if (dbus_message_iter_get_arg_type(&in) != DBUS_TYPE_DOUBLE)
+        return;
+    dbus_message_iter_get_basic(&in, &v);
+    if (call == CALL_NUMBER) {
+        free(n->value);
+        n->value = xasprintf("%.6g", v);
+    } else if (isfinite(v))
+        *(call == CALL_LEAST ? &n->least : &n->most) = v;
 }

@@ -48,6 +48,8 @@ enum call {
     CALL_LENGTH, /* of the text */
     CALL_TEXT,
     CALL_NUMBER,
+    CALL_LEAST, /* least and greatest number */
+    CALL_MOST,
     CALL_ACTION, /* name of the first action */
     CALL_ADDRESS,
     CALL_TOOLKIT,
@@ -73,6 +75,7 @@ struct node {
     char *label; /* path of the object that labels it; NULL: not needed */
     uint32_t ref, role;
     uint64_t states;
+    double least, most; /* of a number; equal: unknown */
     struct screen_rect rect, told; /* told: by the program, before place.c */
     enum place_trust trust;
     int parent, depth; /* parent -1: the root of the program, which is not an element */
@@ -126,16 +129,19 @@ void reader_end(struct reader *r); /* frees the nodes */
  * their types and values are those that the program chose. */
 void reader_take(struct reader *r, const struct slot *s, DBusMessage *reply);
 
-/* reader_ask.c: Return whether the text, the number, the first action, or the label of a node is to be
- * read. */
+/* reader_ask.c: Return whether the text, the number, its range, the first action, or the label of a node is to
+ * be read. */
 bool reader_has_text(const struct node *n);
 bool reader_has_number(const struct node *n);
+bool reader_has_range(const struct node *n);
 bool reader_may_click(const struct reader *r, int i);
 /* Returns whether a node is a page or part of one. */
 bool reader_in_page(const struct reader *r, int i);
 bool reader_needs_label(const struct reader *r, const struct node *n);
 /* Asks for the text of the first object that labels a node.  The reply is a(ua(so)). */
 void reader_take_relations(struct reader *r, int i, DBusMessage *reply);
+/* Reads the value, the least or the greatest number of a node. */
+void reader_take_number(struct node *n, enum call call, DBusMessage *reply);
 /* Reads a reference (so) at an iterator. */
 bool reader_reference(DBusMessageIter *at, const char **bus, const char **path);
 

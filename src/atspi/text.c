@@ -126,6 +126,8 @@ static void put_usable(const struct element *e, const char *word, bool places, s
         buf_puts(out, " = ");
         put_quoted(out, e->value, VALUE_SHOWN);
     }
+    if (e->least < e->most)
+        buf_printf(out, " (%.6g to %.6g)", e->least, e->most);
     put_states(out, e);
     if (places && e->trust != PLACE_NONE)
         buf_printf(out, " @%d,%d", e->rect.x + e->rect.w / 2, e->rect.y + e->rect.h / 2);

@@ -238,6 +238,20 @@ static bool is_to_be_left(const struct player *p, const struct element *e)
            strchr(next->what, '+');
 }
 
+/* Returns whether a program would change a number to the nearest one that it allows.  Pages keep any. */
+static bool is_out_of_range(const struct player *p, const struct element *e, const char *value, char *why,
+                            size_t size)
+{
+    char *end;
+    double v = strtod(value, &end);
+    if (!e || e->least >= e->most || end == value || *end || (v >= e->least && v <= e->most) ||
+        resolve_page(p->now, e))
+        return false;
+    snprintf(why, size, "%s '%.80s' takes numbers from %.6g to %.6g, not %.40s", e->role, resolve_name(e),
+             e->least, e->most, value);
+    return true;
+}
+
 static enum player_next enter(struct player *p, struct buf *b, char *why, size_t size)
 {
     const struct plain_step *s = &p->steps.s[p->s.at];
@@ -246,6 +260,8 @@ static enum player_next enter(struct player *p, struct buf *b, char *why, size_t
     if (!s->what)
         return type(p, b, why, size);
     const struct element *e = player_find_target(p, RESOLVE_FIELD, &several, why, size);
+    if (!p->s.phase && is_out_of_range(p, e, s->value, why, size))
+        return NEXT_FAILED;
     if (e && player_is_date(p->now, e) && (p->s.phase || player_usable(p, e, &next, why, size)))
         return player_enter_date(p, e, b, why, size);
     if (e && player_is_adjusted(e) && (p->s.phase || player_usable(p, e, &next, why, size)))

@@ -20,7 +20,7 @@ static const struct {
     {"check menu item|radio menu item|menu item|menu", CANDIDATE_MENU},
     {"radio button|option", CANDIDATE_OPTION},
     {"list item|table cell|tree item", CANDIDATE_ROW},
-    {"entry|text|password text|spin button", CANDIDATE_FIELD},
+    {"entry|text|password text|spin button|slider", CANDIDATE_FIELD},
     {"page tab", CANDIDATE_TAB},
 };
 

@@ -80,6 +80,11 @@ static char *in_quotes(const char *text, size_t most)
     return buf_take(&b);
 }
 
+static bool takes_number(const struct element *e)
+{
+    return !strcmp(e->role, "spin button") || !strcmp(e->role, "slider");
+}
+
 /* Returns whether a text that is typed may begin or end with this word. */
 static bool ends_value(struct span s, int i)
 {
@@ -88,10 +93,11 @@ static bool ends_value(struct span s, int i)
 
 int form_part(struct form_line *l, struct span s, int i, int to)
 {
-    bool spin = !strcmp(l->of->e->role, "spin button");
+    const struct element *e = l->of->e;
+    bool spin = takes_number(e);
     char number[MATCH_WORD];
     bool is_number = spin && quantity_number(s, i, number) == to - i;
-    is_number = is_number || quantity_date(s, i, l->of->e->value, number) == to - i;
+    is_number = is_number || quantity_date(s, i, e->value, number) == to - i;
     autofree char *text = is_number ? xstrdup(number) : words_text(words_part(s, i, to));
     size_t n = strlen(text);
     while (!s.w[to - 1].quoted && n && (strchr("!?:", text[n - 1]) || (text[n - 1] == ')' && *text == '(')))
@@ -99,6 +105,8 @@ int form_part(struct form_line *l, struct span s, int i, int to)
     if (*text == '(' && !s.w[i].quoted)
         memmove(text, text + 1, n--);
     if (!n || n >= CANDIDATE_NAME || (spin && strspn(text, "0123456789.,-+") != n))
+        return -1;
+    if (spin && e->least < e->most && (strtod(text, NULL) < e->least || strtod(text, NULL) > e->most))
         return -1;
     return add_value(l, in_quotes(text, CANDIDATE_NAME), NULL);
 }
@@ -276,7 +284,8 @@ void form_read(const struct candidates *all, struct span task, const char *done,
         const struct candidate *c = &all->c[i];
         if (c->off)
             continue;
-        if (c->kind == CANDIDATE_FIELD && state_in(c->e->states, STATE_EDITABLE))
+        if (c->kind == CANDIDATE_FIELD &&
+            (state_in(c->e->states, STATE_EDITABLE) || takes_number(c->e)))
             add_field(out, c, task);
         else if (c->kind == CANDIDATE_OPTION && c->list_of && c->list_of != list)
             add_choices(out, all, &(struct offer){LINE_LIST, *c->list ? c->list : "List", c->list_of, NULL},
@@ -327,6 +336,8 @@ void form_print(const struct form *p, const struct candidates *all, struct buf *
         const struct form_line *l = &p->l[i];
         buf_printf(out, "%s = %s", l->name, l->v[0].text);
         int first = l->kind == LINE_LIST ? 0 : 1; /* "none" is not offered */
+        if (l->kind == LINE_FIELD && l->of->e->least < l->of->e->most)
+            buf_printf(out, " (%.6g to %.6g)", l->of->e->least, l->of->e->most);
         bool chosen = l->kind != LINE_FIELD && l->kind != LINE_TICK && l->n > first;
         for (int k = first; k < l->n && chosen; k++)
             buf_printf(out, "%s%s", k > first ? ", " : " (", l->v[k].text);
