@@ -75,7 +75,7 @@ struct node {
     char *label; /* path of the object that labels it; NULL: not needed */
     uint32_t ref, role;
     uint64_t states;
-    double least, most; /* of a number; equal: unknown */
+    double least, most;            /* of a number; equal: unknown */
     struct screen_rect rect, told; /* told: by the program, before place.c */
     enum place_trust trust;
     int parent, depth; /* parent -1: the root of the program, which is not an element */

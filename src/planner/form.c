@@ -284,8 +284,7 @@ void form_read(const struct candidates *all, struct span task, const char *done,
         const struct candidate *c = &all->c[i];
         if (c->off)
             continue;
-        if (c->kind == CANDIDATE_FIELD &&
-            (state_in(c->e->states, STATE_EDITABLE) || takes_number(c->e)))
+        if (c->kind == CANDIDATE_FIELD && (state_in(c->e->states, STATE_EDITABLE) || takes_number(c->e)))
             add_field(out, c, task);
         else if (c->kind == CANDIDATE_OPTION && c->list_of && c->list_of != list)
             add_choices(out, all, &(struct offer){LINE_LIST, *c->list ? c->list : "List", c->list_of, NULL},
