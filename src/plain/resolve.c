@@ -427,7 +427,8 @@ static int from_header(const struct element *label, const struct element *e)
 /* Returns whether a query can mean a field or list that has no name of its own. */
 static bool can_be_meant(const struct snapshot *s, const struct resolve_query *q, const struct element *e)
 {
-    return suits(e, q->use) == 2 && is_placed(e) &&
+    bool slider = q->use == RESOLVE_FIELD && !strcmp(e->role, "slider");
+    return (suits(e, q->use) == 2 || slider) && is_placed(e) &&
            (is_in_sight(s, e) || (q->beyond && resolve_is_beyond(s, e))) &&
            (!q->below || (e != q->below && resolve_is_below(s, e, q->below))) &&
            (!q->row || resolve_in_row(s, e, q->row));

@@ -4,6 +4,7 @@
 #include "planner/asked.h"
 
 #include "plain/resolve.h"
+#include "planner/lexicon.h"
 #include "planner/quantity.h"
 
 #include <stdlib.h>
@@ -155,7 +156,7 @@ static bool goes_on(const struct asked *a)
 {
     struct plan *out = a->f->out;
     uint64_t open = asked_open(a);
-    bool opens = !a->rules && out->steps.n && out->steps.s[out->steps.n - 1].verb == PLAIN_MENU;
+    bool opens = out->steps.n && out->steps.s[out->steps.n - 1].verb == PLAIN_MENU;
     for (int i = 0; i < a->s.n; i++)
         if (HAS(open, i) && !(opens && (asked_is_later(a, i) || HAS(a->hard, i))))
             return false;
@@ -224,39 +225,192 @@ static bool lacks_thing(const struct asked *a)
     return false;
 }
 
-static enum framed decide(struct asked *a)
+/* Checks the values for faults that neither words nor probabilities show, and appends their steps. */
+static enum framed use_values(struct asked *a)
 {
-    struct plan *out = a->f->out;
-    struct err e = ERR_INIT;
-    asked_cover(a);
-    a->covered |= a->rules ? 0 : out->at.covered;
-    if (!a->rules && a->values && fill_leaves(a->button))
-        return frame_unsure(a->f, "the model fills the form and leaves it");
     if (types_task(a))
         return frame_unsure(a->f, "the task itself would be typed");
     for (int i = 0; i < a->form.n; i++)
         if (is_one_of_two(a, i))
             return frame_unsure(a->f, "'%.60s' may be one of several rows", a->f->p->task);
-    if (use_lines(a) != FRAME_DONE)
+    return use_lines(a);
+}
+
+/* Decides on the values that the rules found: they must cover all words. */
+static enum framed decide(struct asked *a)
+{
+    struct plan *out = a->f->out;
+    asked_cover(a);
+    if (use_values(a) != FRAME_DONE)
         return FRAME_UNSURE;
-    if (!goes_on(a) && (asked_open(a) & a->hard))
+    if (asked_open(a) & a->hard)
         return name_open(a);
-    if (!a->rules && asked_cover_gains(a, has_menus(a), &e))
-        return frame_unsure(a->f, e.kind ? "the model failed: %s" : "'%.0s' has too many words", e.text);
-    bool later = goes_on(a), leaves = fill_leaves(a->button) && !a->values;
-    out->sure = out->sure && a->least >= P_LEAST && out->steps.n &&
-                (leaves || !(a->said || (a->aside && (!a->values || has_empty(a))))) && !a->doubt;
-    if (!later && asked_open(a)) {
+    bool leaves = fill_leaves(a->button) && !a->values;
+    out->sure = out->sure && out->steps.n && !a->doubt &&
+                (leaves || !(a->said || (a->aside && (!a->values || has_empty(a)))));
+    if (asked_open(a)) {
         name_open(a);
-        if (!a->f->proposal || (a->rules && lacks_thing(a)))
+        if (!a->f->proposal || lacks_thing(a))
             return FRAME_UNSURE;
         out->sure = false;
     }
-    if (!out->steps.n || a->least < P_PROPOSED || (!out->sure && !a->f->proposal))
+    if (!out->steps.n || (!out->sure && !a->f->proposal))
         return frame_unsure(a->f, "%s: '%.60s'", a->doubt ? a->doubt : "not sure", a->f->p->task);
-    if (!a->rules)
-        out->at.covered = a->covered;
-    return later || a->file >= 0 ? FRAME_OPENS : FRAME_DONE;
+    return a->file >= 0 ? FRAME_OPENS : FRAME_DONE;
+}
+
+/* ---- a model's values ---------------------------------------------------------------------------------- */
+
+/* Returns whether a negation stands before the first of some words: "no sounds". */
+static bool is_negated(const struct asked *a, uint64_t words)
+{
+    int i = __builtin_ctzll(words);
+    for (int k = i - 1; k >= 0 && k >= i - 3 && !a->s.w[k].after; k--)
+        if (clause_is_quantity(a->s, k) || clause_is_negation(a->s, k))
+            return true;
+    return false;
+}
+
+/* Takes values of the rules for lines that the model left as they are: small models overlook the second of
+ * two things.  Returns a line whose name or option the task has, and which the model gives another value; -1:
+ * none. */
+static int merge(struct asked *a, const int rules[FORM_LINES])
+{
+    for (int i = 0; i < a->form.n; i++) {
+        const struct form_line *l = &a->form.l[i];
+        int *value = &a->reply.value[i];
+        bool chosen = l->kind > LINE_FIELD, negated = a->named[i] && is_negated(a, a->named[i]);
+        if (!a->named[i] || l->kind >= LINE_TAB)
+            continue;
+        if (chosen && *value && *value != rules[i] && !negated)
+            return i;
+        if (!*value && rules[i] && !negated) {
+            *value = rules[i];
+            a->reply.p[i] = 1;
+        }
+        a->covered |= *value == rules[i] ? a->named[i] : 0;
+    }
+    return -1;
+}
+
+static bool is_settable(const struct asked *a)
+{
+    for (int i = 0; i < a->form.n; i++)
+        if (a->form.l[i].kind < LINE_TAB)
+            return true;
+    return false;
+}
+
+/* Returns whether the only step is a button, although the form has values that open words may mean: OK for
+ * "add Mr Osei to the drivers". */
+static bool is_bare(const struct asked *a)
+{
+    struct match_words button = match_words_of(a->button);
+    bool settable = is_settable(a), leaves = fill_leaves(a->button) && asked_among(a, &button, 0.95F);
+    return *a->button && !a->values && settable && asked_open(a) && !leaves;
+}
+
+/* Returns the bits of the words of which a part is like a word of a text, or of a part with a hyphen: "one side"
+ * and One-sided, "quarter past six" and 06. */
+static uint64_t shared_with(const struct asked *a, const char *text)
+{
+    autofree char *parts = xstrdup(text);
+    struct match_words words = match_words_of(text);
+    uint64_t bits = 0;
+    for (char *c = parts; *c; c++)
+        *c = *c == '-' ? ' ' : *c;
+    match_split(parts, false, &words);
+    for (int i = 0; i < a->s.n; i++)
+        for (int k = 0; k < a->w[i].n; k++)
+            if (match_number(a->w[i].w[k].text) > 0 || !match_is_filler(a->w[i].w[k].text))
+                bits |= match_among(&a->w[i].w[k], &words) >= 0.7F ? BIT(i) : 0;
+    return bits;
+}
+
+/* Returns whether no word of the task is in a new choice, or an open word stands before one that is: Small for
+ * "extra small". */
+static bool is_guess(const struct asked *a, int i)
+{
+    const struct form_line *l = &a->form.l[i];
+    const struct form_value *v = asked_new(a, i);
+    if (!v || l->kind == LINE_FIELD || l->kind >= LINE_TAB || is_off(l, v))
+        return false;
+    uint64_t open = asked_open(a), have = shared_with(a, l->kind == LINE_TICK ? l->name : v->text);
+    for (int k = 1; k < a->s.n; k++)
+        if (HAS(have, k) && HAS(open, k - 1) && !a->s.w[k - 1].after &&
+            !words_is(a->s, k - 2, "to|i|we|you|i'd|i'll|we'd|we'll|would|will|can|could|should|must|please"))
+            return true;
+    return !have;
+}
+
+/* Returns whether a clause with a verb has no word in any step: "attach the invoice and send it". */
+static bool is_left_out(const struct asked *a)
+{
+    for (int i = 0; i < a->s.n; i++)
+        if (HAS(asked_open(a), i) && asked_is_later(a, i))
+            return true;
+    return false;
+}
+
+/* Covers words that the window's title and texts have, and those of values that are replaced. */
+static void cover_texts(struct asked *a)
+{
+    struct match_words words = match_words_of(a->f->all->title);
+    for (int i = 0; i < a->f->all->s->n; i++)
+        if (!strcmp(a->f->all->s->e[i].role, "label") || !strcmp(a->f->all->s->e[i].role, "static"))
+            match_split(a->f->all->s->e[i].name, false, &words);
+    for (int i = 0; i < a->form.n; i++)
+        if (a->reply.value[i] && a->form.l[i].kind <= LINE_LIST)
+            match_split(a->form.l[i].v[0].text, false, &words);
+    a->covered |= asked_among(a, &words, 0.95F) & ~a->typed;
+}
+
+/* Covers negations, which the model reads, and "only" if there are no ticks that it takes away. */
+static void cover_nots(struct asked *a)
+{
+    bool ticks = false;
+    for (int i = 0; i < a->form.n; i++)
+        ticks = ticks || (a->form.l[i].kind == LINE_TICK && a->form.l[i].of->kind == CANDIDATE_ROW);
+    for (int i = 0; i < a->s.n; i++)
+        if (clause_is_negation(a->s, i) || words_is(a->s, i, UNDERSTOOD) ||
+            (!ticks && words_is(a->s, i, "only|just")))
+            a->covered |= BIT(i);
+}
+
+/* Decides on the values that the model wrote.  It understands words that no name has, but invents values for
+ * what the window lacks: names and numbers of the task must be in the steps, and it must say itself that it
+ * leaves nothing out.  With menus it is not good enough for that: all words count. */
+static enum framed decide_written(struct asked *a, const int rules[FORM_LINES])
+{
+    struct plan *out = a->f->out;
+    int other = merge(a, rules);
+    asked_cover(a);
+    cover_texts(a);
+    cover_nots(a);
+    a->covered |= out->at.covered;
+    if (other >= 0)
+        return frame_unsure(a->f, "the model and the words disagree on '%.60s'", a->form.l[other].name);
+    if (a->values && fill_leaves(a->button))
+        return frame_unsure(a->f, "the model fills the form and leaves it");
+    for (int i = 0; i < a->form.n; i++)
+        if (is_guess(a, i))
+            return frame_unsure(a->f, "the model guesses '%.60s'", asked_new(a, i)->text);
+    if (is_bare(a))
+        return name_open(a);
+    if (use_values(a) != FRAME_DONE)
+        return FRAME_UNSURE;
+    bool later = goes_on(a);
+    if (!later && (asked_open(a) & (has_menus(a) ? ~0ULL : a->hard)))
+        return name_open(a);
+    if (!later && is_settable(a) && is_left_out(a))
+        return name_open(a);
+    out->sure = out->sure && out->steps.n && a->least >= P_LEAST && a->reply.whole >= WHOLE_LEAST;
+    if (!out->steps.n || a->least < P_PROPOSED || (!out->sure && !a->f->proposal))
+        return frame_unsure(a->f,
+                            a->reply.whole < WHOLE_LEAST ? "the window may lack: %.60s" : "not sure: '%.60s'",
+                            a->reply.whole < WHOLE_LEAST ? a->reply.cannot : a->f->p->task);
+    out->at.covered = a->covered;
+    return later ? FRAME_OPENS : FRAME_DONE;
 }
 
 /* Plans the values that the rules find, unless the task names a line that has a namesake. */
@@ -277,13 +431,18 @@ static enum framed fill(struct asked *a)
 static enum framed write_lines(struct asked *a)
 {
     struct err e = ERR_INIT;
-    autofree char *task = asked_request(a, 0, 0), *window = window_text(a);
-    a->window = window;
+    int rules[FORM_LINES];
+    autofree char *task = asked_request(a), *window = window_text(a);
     if (!window)
         return frame_unsure(a->f, "the window has too much text for the model");
+    asked_read_parts(a);
+    uint64_t covered = a->covered;
+    asked_fill(a);
+    a->covered = covered;
+    memcpy(rules, a->reply.value, sizeof rules);
     if (writer_write(a->f->p->writer, window, task, &a->form, &a->reply, &e))
         return frame_unsure(a->f, "the model failed: %s", e.text);
-    return decide(a);
+    return decide_written(a, rules);
 }
 
 /* Gives words [i, to) the meaning of a text: their first one has it, the others count for nothing. */

@@ -15,7 +15,6 @@ struct asked {
     struct match_words all;           /* ... of all words */
     struct form form;
     struct written reply;
-    char *window;           /* as the model sees it */
     const struct clause *k; /* clauses of the words */
     int clauses, file;      /* word that is the name of a file for the next window; -1: none */
     uint64_t content;       /* bits of the words that must be covered */
@@ -46,17 +45,14 @@ static inline const struct form_value *asked_new(const struct asked *a, int line
 
 /* Reads which words of the task must be covered. */
 void asked_read_words(struct asked *a);
-/* Writes the task as one line, without words [from, to); the caller frees it. */
-char *asked_request(const struct asked *a, int from, int to);
+/* Writes the task as one line; the caller frees it. */
+char *asked_request(const struct asked *a);
 /* Returns the clause that has word i; NULL: none. */
 const struct clause *asked_clause(const struct asked *a, int i);
 /* Returns the bits of the task's words that are at least so much like words of a name. */
 uint64_t asked_among(const struct asked *a, const struct match_words *name, float least);
 /* Covers the words of the lines that differ, of verbs and of statements. */
 void asked_cover(struct asked *a);
-/* Covers each group of open words that makes the reply more probable.  later: leaves out clauses that may be
- * for another window.  Returns -1 with e. */
-int asked_cover_gains(struct asked *a, bool later, struct err *e);
 /* Returns the bits of the words that are not covered. */
 uint64_t asked_open(const struct asked *a);
 /* Returns whether the clause of word i has no covered word: it may be for a later window. */

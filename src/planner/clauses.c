@@ -175,8 +175,26 @@ static bool is_explained(struct span s, int i)
     return states && (ends_in_not(s.w[i].text) || words_is(s, i, "not|while|when|until"));
 }
 
+/* Returns whether a model may read a negation: "not of the screen", but no condition, and no order to do
+ * nothing ("don't send it"). */
+static bool is_contrast(struct span s, int i)
+{
+    static const char *const starts = "please|just|so|and|but|well|ok|okay|no|then|hold|on|wait|stop";
+    int from = i - words_is(s, i - 1, "do");
+    while (from && !s.w[from - 1].after && words_is(s, from - 1, starts))
+        from--;
+    bool first = !from || s.w[from - 1].after,
+         order = words_is(s, i, "dont|never") || ends_in_not(s.w[i].text);
+    for (int k = 0; k < s.n; k++)
+        if (words_is(s, k, "yet"))
+            return false;
+    return words_is(s, i, "not|nothing|none|never|dont|cant|cannot|instead|rather|but|without|neither|nor") +
+               ends_in_not(s.w[i].text) &&
+           !(first && (order || words_is(s, i - 1, "do") || words_is(s, i, "nothing|none")));
+}
+
 /* Refuses questions, negations, conditions and alternatives.  Returns -1 with the reason. */
-static int check(struct span s, bool *nots, struct err *why)
+static int check(struct span s, bool model, struct clauses *out, struct err *why)
 {
     bool first = true;
     for (int i = 0, from = 0; i < s.n; i++) {
@@ -185,9 +203,13 @@ static int check(struct span s, bool *nots, struct err *why)
             return err_set(why, ERR_UNCLEAR, "this is a question, not a task");
         from = ends ? i + 1 : from;
         if (is_refused(s, i, first) && has_part(s, i, NEGATIONS, true) && !clause_is_idiom(s, i)) {
-            *nots = true;
+            out->nots = true;
             if (is_explained(s, i))
                 continue;
+            if (model && is_contrast(s, i)) {
+                out->by_model = true;
+                continue;
+            }
             return err_set(why, ERR_UNCLEAR, "the rules do not express '%.40s'", s.w[i].text);
         }
         first = ends;
@@ -289,7 +311,7 @@ static void end_parts(struct words *w)
     }
 }
 
-int clauses_split(const char *sentence, struct clauses *out, struct err *why)
+int clauses_split(const char *sentence, bool model, struct clauses *out, struct err *why)
 {
     struct err e = ERR_INIT;
     *out = (struct clauses){0};
@@ -298,7 +320,7 @@ int clauses_split(const char *sentence, struct clauses *out, struct err *why)
     struct span s = {out->words.w, out->words.n};
     if (!s.n)
         return err_set(why, ERR_UNCLEAR, "the sentence is empty");
-    if (check(s, &out->nots, why) < 0)
+    if (check(s, model, out, why) < 0)
         return -1;
     end_parts(&out->words);
     out->c = xcalloc(CLAUSES_MAX + 1, sizeof *out->c);

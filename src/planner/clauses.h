@@ -33,12 +33,13 @@ struct clauses {
     struct words words;
     struct clause *c;
     int n;
-    bool nots; /* it has negations, which only parts.c explains */
+    bool nots;     /* it has negations, which only parts.c explains */
+    bool by_model; /* ... or only a model */
 };
 
-/* Splits a sentence.  Returns -1 with the word that is not understood: negations, conditions,
- * alternatives. */
-int clauses_split(const char *sentence, struct clauses *out, struct err *why);
+/* Splits a sentence.  Returns -1 with the word that is not understood: negations, conditions, alternatives.
+ * model: a model can read some negations. */
+int clauses_split(const char *sentence, bool model, struct clauses *out, struct err *why);
 void clauses_free(struct clauses *p);
 
 /* Returns whether a word is a negation or a condition. */

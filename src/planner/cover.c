@@ -1,16 +1,13 @@
 /* cover.c - which words of a task the steps of a window cover.
  *
- * Each word that names a thing must be in the name or the value of a line that differs, or make the reply of
- * the model much more probable ("sideways" for Landscape, but not "with a sea view" for a room).  A word with
- * a capital, a digit or quotation marks, a number, a weak negation and a word of quantity must be in a name
- * or value. */
+ * By rules, each word that names a thing must be in the name or the value of a line that differs.  A word with a
+ * capital, a digit or quotation marks, a number, a weak negation and a word of quantity must be there also if a
+ * model writes the lines. */
 #include "planner/asked.h"
 #include "planner/lexicon.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum { GROUPS = 5 };
 
 static const char *const commits[] = {COMMITS};
 
@@ -80,14 +77,12 @@ void asked_read_words(struct asked *a)
     }
 }
 
-char *asked_request(const struct asked *a, int from, int to)
+char *asked_request(const struct asked *a)
 {
     struct buf b = buf_of(PLANNER_TEXT);
     buf_puts(&b, "");
     for (int i = 0; i < a->s.n; i++) {
         const struct word *w = &a->s.w[i];
-        if (i >= from && i < to)
-            continue;
         buf_printf(&b, w->quoted ? "%s\"%s\"" : "%s%s", b.len ? " " : "", w->text);
         if (w->after == ',' || w->after == '.')
             buf_putc(&b, w->after);
@@ -256,28 +251,4 @@ bool asked_is_later(const struct asked *a, int i)
 {
     const struct clause *k = asked_clause(a, i);
     return k && k->known && !(a->covered & a->content & bits_of(a, k));
-}
-
-/* Negations and words of quantity are hard: they are never covered by a gain. */
-int asked_cover_gains(struct asked *a, bool later, struct err *e)
-{
-    struct writer *m = a->f->p->writer;
-    double all = 0, less = 0;
-    autofree char *whole = asked_request(a, 0, 0);
-    int groups = 0, rc = 0;
-    for (int i = 0, to; i < a->s.n && rc == 0; i = to) {
-        uint64_t open = asked_open(a) & ~a->hard;
-        for (to = i; to < a->s.n && HAS(open, to) && !(later && asked_is_later(a, to));)
-            to++;
-        if (to == i) {
-            to++;
-            continue;
-        }
-        autofree char *fewer = asked_request(a, i, to);
-        rc = groups++ ? 0 : writer_score(m, a->window, whole, a->reply.text, &all, e);
-        rc = rc || groups > GROUPS ? -1 : writer_score(m, a->window, fewer, a->reply.text, &less, e);
-        for (int k = i; k < to && rc == 0 && all - less >= GAIN_LEAST; k++)
-            a->covered |= BIT(k);
-    }
-    return rc;
 }

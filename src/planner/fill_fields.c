@@ -28,7 +28,8 @@ static int value_end(const struct asked *a, int i)
     if (n > 1 || (n && !isdigit((unsigned char)*a->s.w[i].text) && !words_is(a->s, i, "one")))
         return i + n;
     while (to < a->s.n && is_value_word(a, to) &&
-           !(to > i && (a->s.w[to - 1].after || a->s.w[to].quoted || *a->s.w[to].text == '(')))
+           !(to > i && ((a->s.w[to - 1].after && !quantity_is_year(a->s, to)) || a->s.w[to].quoted ||
+                        *a->s.w[to].text == '(')))
         to++;
     return to;
 }
@@ -55,6 +56,7 @@ static bool assign(struct asked *a, int line, int i, int to)
         a->doubt = "the last sign may be of the sentence";
     a->reply.value[line] = v;
     a->typed |= words;
+    a->named[line] |= words;
     a->covered |= words;
     return true;
 }

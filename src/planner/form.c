@@ -96,7 +96,7 @@ int form_part(struct form_line *l, struct span s, int i, int to)
     const struct element *e = l->of->e;
     bool spin = takes_number(e);
     char number[MATCH_WORD];
-    bool is_number = spin && quantity_number(s, i, number) == to - i;
+    bool is_number = !s.w[i].quoted && quantity_number(s, i, number) == to - i;
     is_number = is_number || quantity_date(s, i, e->value, number) == to - i;
     autofree char *text = is_number ? xstrdup(number) : words_text(words_part(s, i, to));
     size_t n = strlen(text);
@@ -120,7 +120,8 @@ static void add_parts(struct form_line *l, struct span s)
         if (!ends_value(s, i) || (!s.w[i].quoted && match_within(&first, &name)))
             continue;
         for (int k = i; k < s.n && k < i + SPAN_WORDS; k++) {
-            if (k > i && (s.w[k].quoted || s.w[k - 1].quoted || s.w[k - 1].after))
+            if (k > i &&
+                (s.w[k].quoted || s.w[k - 1].quoted || (s.w[k - 1].after && !quantity_is_year(s, k))))
                 break;
             if (ends_value(s, k))
                 form_part(l, s, i, k + 1);

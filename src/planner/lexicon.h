@@ -13,6 +13,10 @@
     "less|least|most|other|another|second|third|fourth|fifth|cheapest|best|worst|largest|smallest|biggest|"  \
     "newest|oldest|latest|fastest|slowest|lowest|highest|shortest|longest|nearest|earliest|again|twice|"     \
     "remember|same|stop|keep|leave|random|yesterday|tomorrow"
+/* ... of these, those that a model reads */
+#define UNDERSTOOD                                                                                           \
+    "no|once|any|anything|anyone|some|several|few|many|more|less|other|again|remember|same|stop|keep|leave|" \
+    "yesterday|tomorrow|rather|instead"
 #define WEAK_NOTS "no|non|nope|minus|sans|hardly"
 #define NUMBERS   "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen"
 #define REQUESTS  "can|could|would|will"
@@ -22,8 +26,8 @@
 #define DO        "do|have|has|can|could|would|will"
 
 /* before and in a sum (frames.c) */
-#define ASKS_SUM                                                                                             \
-    "calculate|compute|work|out|what|what's|whats|is|how|much|many|the|result|of|please|tell|me|do|i|get|"   \
+#define ASKS_SUM                                                                                                     \
+    "quick|sum|calculate|compute|work|out|what|what's|whats|is|how|much|many|the|result|of|please|tell|me|do|i|get|" \
     "if|equals|can|you|could|figure|give|makes|make|need|want|i'd|like|thanks"
 
 #define ASKS_TOLD "how|what|what's|whats|calculate|compute|figure|much"

@@ -15,7 +15,7 @@ struct planner *planner_open(const char *task, const struct planner_model *m, st
     buf_init(&p->done, PLANNER_TEXT);
     p->model = m ? *m : (struct planner_model){0};
     p->task = xstrdup(task);
-    int rc = clauses_split(task, &p->clauses, e);
+    int rc = clauses_split(task, p->model.open, &p->clauses, e);
     if (!sum_read((struct span){p->clauses.words.w, p->clauses.words.n}, p->sum) && rc) {
         planner_free(p);
         return NULL;
@@ -234,11 +234,12 @@ static bool plan_by(struct planner *p, enum way way, const struct candidates *al
     bool first = !p->at.clause && !p->at.later && !p->at.any && !p->at.asked, model = way == BY_MODEL;
     bool proposal = effort == PLAN_PROPOSAL, loosely = way == BY_FORM_LOOSELY;
     struct frame f = {.p = p, .all = all, .out = out, .proposal = (loosely || model) && proposal};
-    if (way == BY_SUM       ? !*p->sum
-        : !p->clauses.n     ? true
-        : way == BY_CLAUSES ? p->at.asked || p->clauses.nots
-        : model             ? effort == PLAN_RULES || !has_writer(p)
-                            : !first || (loosely && !proposal))
+    if (way == BY_SUM                   ? !*p->sum
+        : !p->clauses.n                 ? true
+        : p->clauses.by_model && !model ? true
+        : way == BY_CLAUSES             ? p->at.asked || p->clauses.nots
+        : model                         ? effort == PLAN_RULES || !has_writer(p)
+                                        : !first || (loosely && !proposal))
         return false;
     out->end = PLAN_MORE;
     out->at.asked = model;

@@ -8,8 +8,8 @@
 /* of a model's lines: least probability of one that differs, and in a proposal */
 #define P_LEAST    0.50F
 #define P_PROPOSED 0.20F
-/* ... and by how much words that they do not have must raise the log-probability of the reply */
-#define GAIN_LEAST   1.5
+/* ... and least probability that its reply carries out the whole task */
+#define WHOLE_LEAST  0.60F
 #define BIT(i)       (1ULL << (i))
 #define HAS(bits, i) ((bits) >> (i)&1)
 

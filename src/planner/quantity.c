@@ -25,7 +25,9 @@ static bool is_digits(const char *text)
  * begins another number. */
 static bool add(struct span s, int i, int *total, int *now)
 {
-    int n = match_number(s.w[i].text);
+    char word[MATCH_WORD];
+    snprintf(word, sizeof word, "%.*s", (int)strcspn(s.w[i].text, "?!"), s.w[i].text);
+    int n = match_number(word);
     if (words_is(s, i, "thousand") && *now != 0 && !*total) {
         *total = 1000 * (*now < 0 ? 1 : *now);
         *now = 0;
@@ -72,6 +74,12 @@ int quantity_time(struct span s, int i, char out[MATCH_WORD])
     int n = half || quarter ? 1 : quantity_number(s, i, number),
         at = i + n + (n && words_is(s, i + n, "minutes"));
     bool past = words_is(s, at, "past|after"), to = words_is(s, at, "to|before");
+    int clock = n && !half && !quarter ? atoi(number) : 0;
+    if (clock > 0 && clock <= 12 && words_is(s, at, "am|a.m|pm|p.m")) { /* "seven pm" */
+        bool late = words_is(s, at, "pm|p.m");
+        snprintf(out, MATCH_WORD, "%d:00", clock % 12 + (late ? 12 : 0));
+        return at + 1 - i;
+    }
     int minutes = half ? 30 : quarter ? 15 : n ? atoi(number) : 0;
     if (!n || (!past && !to) || minutes >= 60 || at + 1 >= s.n)
         return 0;
@@ -116,6 +124,12 @@ static int read_day_month(struct span s, int i, int *day, int *month)
     return *day && *month && *day <= days[*month - 1] ? at + 1 - i : 0;
 }
 
+bool quantity_is_year(struct span s, int i)
+{
+    return i > 0 && i < s.n && s.w[i - 1].after == ',' && is_digits(s.w[i].text) &&
+           strlen(s.w[i].text) == 4 && (read_day(s, i - 1) || read_month(s, i - 1));
+}
+
 int quantity_date(struct span s, int i, const char *like, char out[MATCH_WORD])
 {
     int a, b, c, end = 0, day = 0, month = 0, n = read_day_month(s, i, &day, &month);
@@ -123,8 +137,9 @@ int quantity_date(struct span s, int i, const char *like, char out[MATCH_WORD])
     if (!n || sscanf(like, "%4d%c%2d%c%4d%n", &a, &sign, &b, &again, &c, &end) != 5 || like[end] ||
         sign != again || !strchr("./-", sign))
         return 0;
-    bool iso = a > 31, first = sign == '.' || a > 12; /* the day is first */
-    int year = i + n < s.n && !s.w[i + n - 1].after && is_digits(s.w[i + n].text) ? atoi(s.w[i + n].text) : 0;
+    bool iso = a > 31, first = sign == '.' || a > 12;                                   /* the day is first */
+    bool joined = i + n < s.n && (!s.w[i + n - 1].after || quantity_is_year(s, i + n)); /* "July 5, 2027" */
+    int year = joined && is_digits(s.w[i + n].text) ? atoi(s.w[i + n].text) : 0;
     if (!iso && !first && b <= 12)
         return 0; /* 03/04/2026 */
     n += year > 1000;

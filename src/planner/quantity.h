@@ -12,3 +12,5 @@ int quantity_time(struct span s, int i, char out[MATCH_WORD]);
 /* Reads a date, and writes it in the form of another one, "24.02.2026", whose year it gets if it has none.
  * Returns 0 also if that form is none, or does not tell days from months. */
 int quantity_date(struct span s, int i, const char *like, char out[MATCH_WORD]);
+/* Returns whether word i is the year of a date before it, after a comma: "July 5, 2027". */
+bool quantity_is_year(struct span s, int i);

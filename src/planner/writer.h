@@ -16,13 +16,11 @@ void writer_free(struct writer *w); /* accepts NULL */
 struct written {
     int value[FORM_LINES]; /* index of the value of each line */
     float p[FORM_LINES];
-    char *text; /* the reply */
+    char *cannot; /* what the window cannot carry out, in the model's words */
+    float whole;  /* probability that this is nothing; 0: the model names something */
 };
 
 /* Writes the lines of a form.  window: its printed text, and the steps before.  Returns -1 with e. */
 int writer_write(struct writer *w, const char *window, const char *request, const struct form *form,
                  struct written *out, struct err *e);
 void written_free(struct written *p);
-/* Computes the log-probability of a reply after a request.  Returns -1 with e. */
-int writer_score(struct writer *w, const char *window, const char *request, const char *reply, double *logp,
-                 struct err *e);

@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BEGIN_MS = 4000, READ_MS = 4000, AGAIN_MS = 200, STEPS_TEXT = 1 << 16 };
+enum { BEGIN_MS = 4000, SAME_LEAST = 6, READ_MS = 4000, AGAIN_MS = 200, STEPS_TEXT = 1 << 16 };
 
 struct job_planner {
     struct job *j;
@@ -113,7 +113,7 @@ static void plan_harder(struct job_planner *p, const struct snapshot *now, struc
 static bool plan_first(struct job *j, struct job_planner *p, char *why, size_t size)
 {
     int64_t start = clock_ns();
-    int before = -1;
+    int before = -1, same = 0; /* readings with the same number of elements */
     const struct snapshot *now;
     do {
         now = read_window(j, why, size);
@@ -124,9 +124,10 @@ static bool plan_first(struct job *j, struct job_planner *p, char *why, size_t s
         }
         if (now && p->first.end != PLAN_UNSURE && p->first.sure && now->n == before)
             return true;
+        same = now && now->n == before ? same + 1 : 0;
         before = now ? now->n : -1;
         clock_sleep_ms(AGAIN_MS);
-    } while (clock_ms_since(start) < BEGIN_MS && !*screen_stop_flag(NULL));
+    } while (clock_ms_since(start) < BEGIN_MS && same < SAME_LEAST && !*screen_stop_flag(NULL));
     if (now && (p->first.end == PLAN_UNSURE || !p->first.sure)) {
         plan_harder(p, now, &p->first);
         snprintf(why, size, "%s", p->first.why);
