@@ -327,13 +327,22 @@ static uint64_t shared_with(const struct asked *a, const char *text)
     return bits;
 }
 
+/* Returns whether ticks may be taken away without their name: another one is set, or the task has "only". */
+static bool has_contrast(const struct asked *a)
+{
+    bool found = a->ticked;
+    for (int i = 0; i < a->s.n; i++)
+        found = found || words_is(a->s, i, "only|just");
+    return found;
+}
+
 /* Returns whether no word of the task is in a new choice, or an open word stands before one that is: Small for
  * "extra small". */
 static bool is_guess(const struct asked *a, int i)
 {
     const struct form_line *l = &a->form.l[i];
     const struct form_value *v = asked_new(a, i);
-    if (!v || l->kind == LINE_FIELD || l->kind >= LINE_TAB || is_off(l, v))
+    if (!v || l->kind == LINE_FIELD || l->kind >= LINE_TAB || (is_off(l, v) && has_contrast(a)))
         return false;
     uint64_t open = asked_open(a), have = shared_with(a, l->kind == LINE_TICK ? l->name : v->text);
     for (int k = 1; k < a->s.n; k++)
@@ -440,7 +449,9 @@ static enum framed write_lines(struct asked *a)
     asked_fill(a);
     a->covered = covered;
     memcpy(rules, a->reply.value, sizeof rules);
-    if (writer_write(a->f->p->writer, window, task, &a->form, &a->reply, &e))
+    const struct planner *p = a->f->p;
+    if (p->model.write ? p->model.write(p->model.arg, window, task, &a->form, &a->reply, &e)
+                       : writer_write(p->writer, window, task, &a->form, &a->reply, &e))
         return frame_unsure(a->f, "the model failed: %s", e.text);
     return decide_written(a, rules);
 }

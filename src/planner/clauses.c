@@ -183,8 +183,9 @@ static bool is_contrast(struct span s, int i)
     int from = i - words_is(s, i - 1, "do");
     while (from && !s.w[from - 1].after && words_is(s, from - 1, starts))
         from--;
-    bool first = !from || s.w[from - 1].after,
-         order = words_is(s, i, "dont|never") || ends_in_not(s.w[i].text);
+    bool first = !from || s.w[from - 1].after;
+    bool order =
+        words_is(s, i, "dont|never") || (ends_in_not(s.w[i].text) && !strncasecmp(s.w[i].text, "don", 3));
     for (int k = 0; k < s.n; k++)
         if (words_is(s, k, "yet"))
             return false;

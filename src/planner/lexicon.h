@@ -47,7 +47,8 @@
     "delete|remove|create|add|copy|cut|paste|undo|redo|print|sort|zoom|start|turn|switch|hide|answer|apply|" \
     "finish|reset|clear|give|ask|let|rename|export|import|increase|decrease|subscribe|agree|request|"        \
     "reserve|toggle|run|refresh|reload|decline|reject|name|call|join|continue|proceed|approve|lock|mute|"    \
-    "play|search|find|double-click|right-click|scroll"
+    "play|search|find|double-click|right-click|scroll|attach|upload|scan|forward|translate|convert|"         \
+    "download|invite|archive|encrypt|email|share"
 /* polite words at the start of a clause, one or more to be removed */
 #define POLITE                                                                                               \
     {"please"}, {"kindly"}, {"now"}, {"just"}, {"also"}, {"and"}, {"then"}, {"finally"}, {"afterwards"},     \

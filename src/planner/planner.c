@@ -15,7 +15,7 @@ struct planner *planner_open(const char *task, const struct planner_model *m, st
     buf_init(&p->done, PLANNER_TEXT);
     p->model = m ? *m : (struct planner_model){0};
     p->task = xstrdup(task);
-    int rc = clauses_split(task, p->model.open, &p->clauses, e);
+    int rc = clauses_split(task, p->model.open || p->model.write, &p->clauses, e);
     if (!sum_read((struct span){p->clauses.words.w, p->clauses.words.n}, p->sum) && rc) {
         planner_free(p);
         return NULL;
@@ -222,7 +222,7 @@ static bool has_writer(struct planner *p)
             warn("the planner does without the model: %s", e.text);
         p->model.open = NULL;
     }
-    return p->writer != NULL;
+    return p->writer || p->model.write;
 }
 
 enum way { BY_SUM, BY_CLAUSES, BY_FORM, BY_MODEL, BY_FORM_LOOSELY, WAYS };

@@ -43,10 +43,15 @@ struct plan {
 
 struct planner;
 struct engine;
+struct form;
+struct written;
 
 struct planner_model { /* a text-only model that writes the state of a window */
     struct engine *(*open)(void *arg,
                            struct err *e); /* called once, when it is needed; the engine is borrowed */
+    /* Writes the lines in place of that model, for tests; NULL: the model does. */
+    int (*write)(void *arg, const char *window, const char *request, const struct form *form,
+                 struct written *out, struct err *e);
     void *arg;
     const volatile int *cancel;
 };
