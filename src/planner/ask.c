@@ -327,6 +327,14 @@ static uint64_t shared_with(const struct asked *a, const char *text)
     return bits;
 }
 
+/* Returns whether word i may describe the thing after it: not "learn" in "to learn Japanese", "Ms" or "I've". */
+static bool describes(const struct asked *a, int i)
+{
+    return !words_is(a->s, i - 1,
+                     "to|i|we|you|i'd|i'll|we'd|we'll|would|will|can|could|should|must|please") &&
+           !words_is(a->s, i, "mr|mrs|ms|miss|dr|prof|sir|madam") && !strchr(a->s.w[i].text, '\'');
+}
+
 /* Returns whether ticks may be taken away without their name: another one is set, or the task has "only". */
 static bool has_contrast(const struct asked *a)
 {
@@ -346,8 +354,7 @@ static bool is_guess(const struct asked *a, int i)
         return false;
     uint64_t open = asked_open(a), have = shared_with(a, l->kind == LINE_TICK ? l->name : v->text);
     for (int k = 1; k < a->s.n; k++)
-        if (HAS(have, k) && HAS(open, k - 1) && !a->s.w[k - 1].after &&
-            !words_is(a->s, k - 2, "to|i|we|you|i'd|i'll|we'd|we'll|would|will|can|could|should|must|please"))
+        if (HAS(have, k) && HAS(open, k - 1) && !a->s.w[k - 1].after && describes(a, k - 1))
             return true;
     return !have;
 }
@@ -411,7 +418,7 @@ static enum framed decide_written(struct asked *a, const int rules[FORM_LINES])
     bool later = goes_on(a);
     if (!later && (asked_open(a) & (has_menus(a) ? ~0ULL : a->hard)))
         return name_open(a);
-    if (!later && is_settable(a) && is_left_out(a))
+    if (!later && is_settable(a) && (is_left_out(a) || (has_empty(a) && lacks_thing(a))))
         return name_open(a);
     out->sure = out->sure && out->steps.n && a->least >= P_LEAST && a->reply.whole >= WHOLE_LEAST;
     if (!out->steps.n || a->least < P_PROPOSED || (!out->sure && !a->f->proposal))

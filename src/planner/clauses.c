@@ -39,7 +39,8 @@ bool clause_is_hard(struct span s, int i, bool first)
     const char *text = s.w[i].text, *dot = strchr(text, '.');
     if (s.w[i].quoted)
         return true;
-    return (is_capital(text) && !(first && i == 0) && strcmp(text, "I") != 0) ||
+    return (is_capital(text) && !(first && i == 0) && strcmp(text, "I") != 0 &&
+            strncmp(text, "I'", 2) != 0) ||
            strpbrk(text, "0123456789@/") || (dot && dot > text && isalnum((unsigned char)dot[1]));
 }
 
