@@ -259,6 +259,8 @@ static enum framed decide(struct asked *a)
     return a->file >= 0 ? FRAME_OPENS : FRAME_DONE;
 }
 
+enum { PART_WORDS = 3 };
+
 /* ---- a model's values ---------------------------------------------------------------------------------- */
 
 /* Returns whether a negation stands before the first of some words: "no sounds". */
@@ -359,12 +361,31 @@ static bool is_guess(const struct asked *a, int i)
     return !have;
 }
 
-/* Returns whether a clause with a verb has no word in any step: "attach the invoice and send it". */
+/* Returns whether words [from, to) between commas may be a wish, and none of them is in a step: "dark, ground, and
+ * quickly". */
+static bool is_open_part(const struct asked *a, int from, int to)
+{
+    bool open = false, other = to - from > PART_WORDS;
+    for (int i = from; i < to; i++) {
+        open = open || HAS(asked_open(a), i);
+        other = other || HAS(a->content & a->covered, i) || words_is(a->s, i, SUBJECTS "|" ASIDES);
+    }
+    return open && !other;
+}
+
+/* Returns whether a clause with a verb has no word in any step, or a part between commas: "attach the invoice
+ * and send it". */
 static bool is_left_out(const struct asked *a)
 {
-    for (int i = 0; i < a->s.n; i++)
+    for (int i = 0, from = 0; i < a->s.n; i++) {
         if (HAS(asked_open(a), i) && asked_is_later(a, i))
             return true;
+        if (i + 1 < a->s.n && !a->s.w[i].after)
+            continue;
+        if (from && is_open_part(a, from, i + 1))
+            return true;
+        from = i + 1;
+    }
     return false;
 }
 

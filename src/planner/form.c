@@ -100,7 +100,8 @@ int form_part(struct form_line *l, struct span s, int i, int to)
     is_number = is_number || quantity_date(s, i, e->value, number) == to - i;
     autofree char *text = is_number ? xstrdup(number) : words_text(words_part(s, i, to));
     size_t n = strlen(text);
-    while (!s.w[to - 1].quoted && n && (strchr("!?:", text[n - 1]) || (text[n - 1] == ')' && *text == '(')))
+    while (!s.w[to - 1].quoted && n &&
+           (strchr("!?:", text[n - 1]) || (text[n - 1] == ')' && (*text == '(' || !strchr(text, '(')))))
         text[--n] = 0;
     if (*text == '(' && !s.w[i].quoted)
         memmove(text, text + 1, n--);

@@ -79,7 +79,7 @@ static const struct {
      "Size = Large\nGift wrapping = yes\nButton = Order\n", 0.9F, 0.9F,
      "1. choose \"Large\" in \"Size\"  2. tick \"Gift wrapping\"  3. press \"Order\""},
     /* the model names a missing part, or is not sure of its lines */
-    {"order", "I'd love one in large, embroidered", "Size = Large\nButton = Order\n", 0.9F, 0.3F,
+    {"order", "I'd love one in large so that it fits", "Size = Large\nButton = Order\n", 0.9F, 0.3F,
      "unsure: the window may lack"},
     {"order", "I'd love one in large", "Size = Large\nButton = Order\n", 0.3F, 0.9F, "unsure: not sure"},
     /* names and numbers of the task that are in no step */
@@ -98,6 +98,8 @@ static const struct {
     {"booking", "Carla Dias would love the suite", "Guest = \"Carla Dias\"\nButton = Book\n", 0.9F, 0.9F,
      "1. enter \"Carla Dias\" into \"Guest\"  2. choose \"Suite\" in \"Room\"  3. press \"Book\""},
     {"booking", "we need the suite for the budget review", "Room = Suite\nButton = Book\n", 0.9F, 0.9F,
+     "unsure: nothing in this window is called"},
+    {"order", "I'd love a large one, embroidered, and quickly", "Size = Large\nButton = Order\n", 0.9F, 0.9F,
      "unsure: nothing in this window is called"},
     /* a button alone does not carry out what the form has no line for */
     {"order", "could you attach a photo of my house", "Button = Order\n", 0.9F, 0.95F, "unsure"},
