@@ -10,111 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- steps --------------------------------------------------------------------------------------------- */
-
-/* Returns whether a dialog for a file name is closed by this button: Enter is pressed instead, because a
- * list of completions may cover it. */
-static bool is_file_dialog(const struct asked *a, const struct candidate *button)
-{
-    const struct element *root = a->f->all->root;
-    bool names = resolve_same(button->name, "Save") || resolve_same(button->name, "Open");
-    return a->entered && root && names &&
-           (!strcmp(root->role, "file chooser") ||
-            (!strcmp(root->role, "dialog") &&
-             (text_starts(root->name, "Save") || text_starts(root->name, "Open"))));
-}
-
-static bool is_off(const struct form_line *l, const struct form_value *v)
-{
-    return l->kind == LINE_TICK && v && !strcmp(v->text, "no");
-}
-
-/* Returns whether another radio button beside that of line i is turned on, which turns this one off. */
-static bool other_radio(const struct asked *a, int i)
-{
-    for (int k = 0; k < a->form.n; k++) {
-        const struct form_line *l = &a->form.l[k];
-        if (k != i && l->kind == LINE_TICK && a->reply.value[k] && l->of->kind == CANDIDATE_OPTION &&
-            l->of->e->parent == a->form.l[i].of->e->parent && !is_off(l, asked_new(a, k)))
-            return true;
-    }
-    return false;
-}
-
-/* Returns whether a clause with words of a menu item turns it off. */
-static bool turns_off(const struct asked *a, const struct candidate *item)
-{
-    uint64_t bits = asked_among(a, &item->words, 0.7F);
-    for (int i = 0; i < a->s.n; i++)
-        if (HAS(bits, i) && asked_clause(a, i) && asked_clause(a, i)->deed == DEED_UNTICK)
-            return true;
-    return false;
-}
-
-static enum framed use_line(struct asked *a, int i)
-{
-    struct frame *f = a->f;
-    const struct form_line *l = &a->form.l[i];
-    const struct form_value *v = asked_new(a, i);
-    const struct candidate *c = l->of && l->kind != LINE_LIST ? l->of : v->c;
-    enum use use = USE_PRESS;
-    if ((l->twin && l->kind <= LINE_TICK) || v->twin)
-        return frame_unsure(f, "several elements are called '%.60s'", l->twin ? l->name : v->text);
-    if (l->kind == LINE_FIELD) {
-        autofree char *text = xasprintf("%.*s", (int)strlen(v->text) - 2, v->text + 1);
-        return frame_enter(f, c, text, a->reply.p[i]);
-    }
-    if (is_off(l, v) && c->kind == CANDIDATE_OPTION)
-        return other_radio(a, i) ? FRAME_DONE : frame_unsure(f, "'%.60s' cannot be turned off", l->name);
-    if (l->kind == LINE_TICK && strcmp(c->e->role, "toggle button") != 0)
-        use = is_off(l, v) ? USE_OFF : USE_ON;
-    if (l->kind == LINE_MENU)
-        use = turns_off(a, c) ? USE_OFF : USE_ON;
-    if (l->kind != LINE_BUTTON || !is_file_dialog(a, c))
-        return frame_use(f, c, use, a->reply.p[i]);
-    f->out->at.pressed = true;
-    f->out->at.filled = false;
-    return frame_key(f, "enter");
-}
-
-/* Appends the steps of the lines that differ: values, then ticks that are taken away, then the
- * button or menu item. */
-static enum framed use_lines(struct asked *a)
-{
-    if (a->presses + (a->file >= 0) > 1)
-        return frame_unsure(a->f, "two things would be pressed");
-    for (int pass = 0; pass < 3; pass++)
-        for (int i = 0; i < a->form.n; i++) {
-            const struct form_line *l = &a->form.l[i];
-            bool now = a->reply.value[i] && pass == (l->kind >= LINE_TAB ? 2 : is_off(l, asked_new(a, i)));
-            if (now && use_line(a, i) != FRAME_DONE)
-                return FRAME_UNSURE;
-        }
-    return a->file >= 0 ? frame_use(a->f, find_save_as(a->f), USE_PRESS, 1) : FRAME_DONE;
-}
-
 /* ---- the plan ------------------------------------------------------------------------------------------ */
-
-/* Returns whether the words that are found in a row are in another row too ("the order of Meyer"), or the
- * form lacks rows of the window and the task names no cell of this row alone. */
-static bool is_one_of_two(const struct asked *a, int i)
-{
-    const struct form_line *l = &a->form.l[i];
-    const struct form_value *v = asked_new(a, i);
-    const struct candidate *c = l->kind == LINE_ROW && v ? v->c : l->of;
-    if (v && l->cut && (v->twin || !c || !match_within(&c->words, &a->all)))
-        return true;
-    if (!v || l->kind != LINE_ROW)
-        return false;
-    struct match_words row = match_words_of(v->text);
-    uint64_t found = asked_among(a, &row, 0.9F) & a->content;
-    for (int k = 1; k < l->n; k++) {
-        struct match_words other = match_words_of(l->v[k].text);
-        if (k != a->reply.value[i] && !(found & ~asked_among(a, &other, 0.9F)))
-            return true;
-    }
-    return false;
-}
 
 /* Returns the text of the window for the model; NULL: it is too long. */
 static char *window_text(const struct asked *a)
@@ -135,19 +31,6 @@ static bool has_menus(const struct asked *a)
     for (int i = 0; i < a->form.n; i++)
         if (a->form.l[i].kind == LINE_MENU)
             return true;
-    return false;
-}
-
-/* Returns whether a text that is typed begins with the verb of a clause: the model types the task. */
-static bool types_task(const struct asked *a)
-{
-    for (int i = 0; i < a->form.n && a->entered; i++)
-        for (int c = 0; c < a->clauses; c++) {
-            const struct form_value *v = a->form.l[i].kind == LINE_FIELD ? asked_new(a, i) : NULL;
-            const char *verb = a->k[c].all.w[0].text;
-            if (v && a->k[c].known && text_starts(v->text + 1, verb) && v->text[1 + strlen(verb)] == ' ')
-                return true;
-        }
     return false;
 }
 
@@ -225,23 +108,12 @@ static bool lacks_thing(const struct asked *a)
     return false;
 }
 
-/* Checks the values for faults that neither words nor probabilities show, and appends their steps. */
-static enum framed use_values(struct asked *a)
-{
-    if (types_task(a))
-        return frame_unsure(a->f, "the task itself would be typed");
-    for (int i = 0; i < a->form.n; i++)
-        if (is_one_of_two(a, i))
-            return frame_unsure(a->f, "'%.60s' may be one of several rows", a->f->p->task);
-    return use_lines(a);
-}
-
 /* Decides on the values that the rules found: they must cover all words. */
 static enum framed decide(struct asked *a)
 {
     struct plan *out = a->f->out;
     asked_cover(a);
-    if (use_values(a) != FRAME_DONE)
+    if (asked_use(a) != FRAME_DONE)
         return FRAME_UNSURE;
     if (asked_open(a) & a->hard)
         return name_open(a);
@@ -258,8 +130,6 @@ static enum framed decide(struct asked *a)
         return frame_unsure(a->f, "%s: '%.60s'", a->doubt ? a->doubt : "not sure", a->f->p->task);
     return a->file >= 0 ? FRAME_OPENS : FRAME_DONE;
 }
-
-enum { PART_WORDS = 3 };
 
 /* ---- a model's values ---------------------------------------------------------------------------------- */
 
@@ -352,7 +222,7 @@ static bool is_guess(const struct asked *a, int i)
 {
     const struct form_line *l = &a->form.l[i];
     const struct form_value *v = asked_new(a, i);
-    if (!v || l->kind == LINE_FIELD || l->kind >= LINE_TAB || (is_off(l, v) && has_contrast(a)))
+    if (!v || l->kind == LINE_FIELD || l->kind >= LINE_TAB || (asked_is_off(l, v) && has_contrast(a)))
         return false;
     uint64_t open = asked_open(a), have = shared_with(a, l->kind == LINE_TICK ? l->name : v->text);
     for (int k = 1; k < a->s.n; k++)
@@ -361,30 +231,36 @@ static bool is_guess(const struct asked *a, int i)
     return !have;
 }
 
-/* Returns whether words [from, to) between commas may be a wish, and none of them is in a step: "dark, ground, and
- * quickly". */
-static bool is_open_part(const struct asked *a, int from, int to)
+/* Returns the bits of the words that name the button. */
+static uint64_t button_words(const struct asked *a)
 {
-    bool open = false, other = to - from > PART_WORDS;
-    for (int i = from; i < to; i++) {
-        open = open || HAS(asked_open(a), i);
-        other = other || HAS(a->content & a->covered, i) || words_is(a->s, i, SUBJECTS "|" ASIDES);
-    }
-    return open && !other;
+    struct match_words words = match_words_of(a->button);
+    uint64_t bits = asked_among(a, &words, 0.7F);
+    for (int i = 0; i < a->s.n; i++)
+        bits |= asked_commits(a, i, a->button) ? BIT(i) : 0;
+    return bits;
 }
 
-/* Returns whether a clause with a verb has no word in any step, or a part between commas: "attach the invoice
- * and send it". */
+/* Returns whether words [from, to) may be a wish that is in no step: no word of them is in a value, or only one
+ * of the button, with a thing beside it ("send him the photo too"). */
+static bool is_open_part(const struct asked *a, int from, int to)
+{
+    uint64_t part = asked_bits(from, to), open = asked_open(a) & part, done = a->covered & a->content & part;
+    bool things = false;
+    for (int i = from + 1; i < to; i++)
+        things = things || (HAS(open, i) && words_is(a->s, i - 1, "a|an|the|my|our|your|his|her|their"));
+    return open && (!done || (things && !(done & ~button_words(a))));
+}
+
+/* Returns whether a part of the task is in no step.  A reason looks the same, so that it needs a user, too. */
 static bool is_left_out(const struct asked *a)
 {
-    for (int i = 0, from = 0; i < a->s.n; i++) {
-        if (HAS(asked_open(a), i) && asked_is_later(a, i))
+    for (int from = 0, to; from < a->s.n; from = to) {
+        int end = asked_part_end(a, from);
+        for (to = from + 1; to < end && !words_is(a->s, to, "and|then|&|+");)
+            to++;
+        if (is_open_part(a, from, to))
             return true;
-        if (i + 1 < a->s.n && !a->s.w[i].after)
-            continue;
-        if (from && is_open_part(a, from, i + 1))
-            return true;
-        from = i + 1;
     }
     return false;
 }
@@ -423,6 +299,7 @@ static enum framed decide_written(struct asked *a, const int rules[FORM_LINES])
     int other = merge(a, rules);
     asked_cover(a);
     cover_texts(a);
+    bool left = is_settable(a) && (is_left_out(a) || (has_empty(a) && lacks_thing(a)));
     cover_nots(a);
     a->covered |= out->at.covered;
     if (other >= 0)
@@ -434,13 +311,17 @@ static enum framed decide_written(struct asked *a, const int rules[FORM_LINES])
             return frame_unsure(a->f, "the model guesses '%.60s'", asked_new(a, i)->text);
     if (is_bare(a))
         return name_open(a);
-    if (use_values(a) != FRAME_DONE)
+    if (asked_use(a) != FRAME_DONE)
         return FRAME_UNSURE;
     bool later = goes_on(a);
     if (!later && (asked_open(a) & (has_menus(a) ? ~0ULL : a->hard)))
         return name_open(a);
-    if (!later && is_settable(a) && (is_left_out(a) || (has_empty(a) && lacks_thing(a))))
-        return name_open(a);
+    if (left && !later && asked_open(a)) {
+        name_open(a);
+        if (!a->f->proposal)
+            return FRAME_UNSURE;
+        out->sure = false;
+    }
     out->sure = out->sure && out->steps.n && a->least >= P_LEAST && a->reply.whole >= WHOLE_LEAST;
     if (!out->steps.n || a->least < P_PROPOSED || (!out->sure && !a->f->proposal))
         return frame_unsure(a->f,

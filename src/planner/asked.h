@@ -60,8 +60,20 @@ bool asked_is_later(const struct asked *a, int i);
 /* Returns whether the name of a button has a word that means the same deed as word i: "book", "reserve". */
 bool asked_commits(const struct asked *a, int i, const char *name);
 
+/* ---- use.c ---- */
+
+/* Appends the steps of the lines that differ, after checks for faults that neither words nor probabilities
+ * show. */
+enum framed asked_use(struct asked *a);
+/* Returns whether a value turns a tick off. */
+bool asked_is_off(const struct form_line *l, const struct form_value *v);
+
 /* ---- parts.c ---- */
 
+/* Returns the end of the part that begins at word i: at a comma, "because" or "but". */
+int asked_part_end(const struct asked *a, int i);
+/* Returns the bits of words [from, to). */
+uint64_t asked_bits(int from, int to);
 /* Covers parts of the task that change nothing, and takes what others negate: before its values are read. */
 void asked_read_parts(struct asked *a);
 

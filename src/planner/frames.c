@@ -38,8 +38,8 @@ static bool sum_told(struct span s, char keys[SUM_KEYS])
 {
     char number[2][MATCH_WORD], text[MATCH_WORD];
     int n = 0, at[2] = {0, 0}, size;
-    bool asked = false, each = false, parts = false, minus = false, from = false, plus = false,
-         people = false;
+    bool asked = false, each = false, shared = false, parts = false, minus = false, from = false,
+         plus = false, people = false;
     for (int i = 0; i < s.n; i += size ? size : 1) {
         size = words_is(s, i, "one") ? 0 : quantity_number(s, i, text);
         if (size && n == 2)
@@ -57,6 +57,7 @@ static bool sum_told(struct span s, char keys[SUM_KEYS])
             strpbrk(s.w[i].text, "%0123456789"))
             return false;
         asked = asked || words_is(s, i, ASKS_TOLD);
+        shared = shared || words_is(s, i, "pay|pays|owe|owes|get|gets|share|shared|divide|divided|split");
         each = each || (words_is(s, i, "apiece|each|per") && !parts);
         parts = parts || words_is(s, i, "share|shared|sharing|split|divide|divided|among|between");
         minus = minus || words_is(s, i, "away|spent|spend|subtract|deduct|left");
@@ -64,6 +65,8 @@ static bool sum_told(struct span s, char keys[SUM_KEYS])
         plus = plus || words_is(s, i, "altogether|together|total|sum|add");
     }
     bool swap = (minus && from) || (parts && people);
+    if (each && shared)
+        return false;
     const char *sign = parts ? "/" : minus ? "-" : each ? "*" : plus ? "+" : "";
     if (n != 2 || !asked || !*sign || (parts && minus) || at[0] == at[1] ||
         (parts && !people && !(words_is(s, at[1] - 1, "among|between|by"))))

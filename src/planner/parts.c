@@ -14,8 +14,7 @@ static bool begins(const struct asked *a, int i)
            (words_is(a->s, i, "and") && words_is(a->s, i + 1, "i|we|it|it's|my|they|i'd|we'd|i'm|we're"));
 }
 
-/* Returns the end of the part that begins at word i. */
-static int part_end(const struct asked *a, int i)
+int asked_part_end(const struct asked *a, int i)
 {
     int to = i + 1;
     while (to < a->s.n && !a->s.w[to - 1].after && !begins(a, to))
@@ -23,7 +22,7 @@ static int part_end(const struct asked *a, int i)
     return to;
 }
 
-static uint64_t bits(int from, int to)
+uint64_t asked_bits(int from, int to)
 {
     return (to < 64 ? BIT(to) - 1 : ~0ULL) & ~(BIT(from) - 1);
 }
@@ -78,9 +77,9 @@ static bool read_scope(struct asked *a, int from, int to)
                  words_is(a->s, to - 1, "alone|unchanged|untouched"));
     bool keeps = words_is(a->s, head, "keep") && !same; /* ... a tick that is on */
     same = same || keeps;
-    uint64_t nots = negations(a, head, to), part = bits(from, to);
+    uint64_t nots = negations(a, head, to), part = asked_bits(from, to);
     bool denies = nots && !(nots & (nots - 1));
-    uint64_t no_names = nots | bits(from, head) | among(a, from, to, SCOPE_WORDS);
+    uint64_t no_names = nots | asked_bits(from, head) | among(a, from, to, SCOPE_WORDS);
     if (same) /* "as it is" */
         no_names |= BIT(head) | among(a, from, to, "as|it|they|is|are|was|alone|unchanged|untouched");
     int line = denies != same ? named_line(a, a->content & part & ~no_names) : -1;
@@ -123,7 +122,7 @@ static void drop_statement(struct asked *a, int from, int to, uint64_t window)
         (words_is(a->s, head, "i|i'm|im|i've|i'll|we|we're|we've|we'll|nobody|today|tomorrow|there") ||
          !among(a, head, to, "is|are|was|be|has|it's|that's"));
     bool said = words_is(a->s, head, "they|he|she");
-    uint64_t part = bits(from, to), nots = negations(a, from, to);
+    uint64_t part = asked_bits(from, to), nots = negations(a, from, to);
     uint64_t hard = a->hard & ~nots & ~among(a, from, to, "but|while|when|until|yesterday|tomorrow");
     if ((!reason && !self && !said) || head == to || (part & (hard | a->covered | a->typed)) ||
         (part & window & a->content) || among(a, from, to, WISHES "|if|unless") ||
@@ -139,7 +138,7 @@ void asked_read_parts(struct asked *a)
 {
     uint64_t window = in_window(a);
     for (int from = 0, to; from < a->s.n; from = to) {
-        to = part_end(a, from);
+        to = asked_part_end(a, from);
         if (!read_scope(a, from, to))
             drop_statement(a, from, to, window);
         if (words_is(a->s, from, "but")) /* a joint, as "and" */

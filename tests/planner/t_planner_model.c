@@ -79,7 +79,7 @@ static const struct {
      "Size = Large\nGift wrapping = yes\nButton = Order\n", 0.9F, 0.9F,
      "1. choose \"Large\" in \"Size\"  2. tick \"Gift wrapping\"  3. press \"Order\""},
     /* the model names a missing part, or is not sure of its lines */
-    {"order", "I'd love one in large so that it fits", "Size = Large\nButton = Order\n", 0.9F, 0.3F,
+    {"order", "I'd love one in large", "Size = Large\nButton = Order\n", 0.9F, 0.3F,
      "unsure: the window may lack"},
     {"order", "I'd love one in large", "Size = Large\nButton = Order\n", 0.3F, 0.9F, "unsure: not sure"},
     /* names and numbers of the task that are in no step */
