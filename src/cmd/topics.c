@@ -122,13 +122,14 @@ static char *planner_text(void)
         "Done or Submit is pressed, the button with a verb of the task, or one that orders the goods.\n"
         "A sum is typed with the keys of a calculator.\n"
         "\n"
-        "With -m FILE.gguf, a model without vision, the model writes the state of the window after the\n"
-        "task where the rules do not decide; values that differ become steps. It can write only words of\n"
-        "the task into fields, and names of the window. Words of the task that are in none of these must\n"
-        "make the reply more probable; otherwise nothing is done.\n"
+        "With -m FILE.gguf, a model without vision, --planner need not be given. Where the rules do not\n"
+        "decide, the model writes the state of the window after the task, and what the window cannot\n"
+        "carry out; values that differ become steps. It can write only words of the task into fields,\n"
+        "and names of the window. Without a user nothing is done if it names a missing part, or if a\n"
+        "name, a number or a part of the task is in no step.\n"
         "\n"
         "A user at the terminal confirms the steps (--confirm). Without a user they are performed\n"
-        "only if each word that names a thing is in a name or value (or in the window's title), and\n"
+        "only if, by rules, each word that names a thing is in a name or value (or in the title), and\n"
         "the names find one element. A dialog that would stay open needs a user. Capitals, numbers,\n"
         "quotations and file names must be found literally, and so must words like \"all\" or\n"
         "\"cheapest\". Sentences with \"not\", \"if\" or \"or\", and questions, are refused. Otherwise the\n"
@@ -138,8 +139,9 @@ static char *planner_text(void)
         "'holorun qa --freeze' plans the sentences of a suite ('holorun help steps').\n"
         "\n"
         "--dry-run prints the steps; their probabilities (1 by rules) go to stderr, and with --json\n"
-        "into \"plan\". The rules are English: of 43 sentences that can be done and that they had not\n"
-        "seen they did 17, and stopped at the others before a press.\n");
+        "into \"plan\". The rules are English, and few: of sentences by people who did not know them, 4 of\n"
+        "98 were done by rules alone, and with Qwen2.5-Coder-1.5B some one in five; the others stop\n"
+        "before a press. Say what to press, choose and enter ('holorun help sentences') to be sure.\n");
 }
 
 const struct topic topics[] = {
