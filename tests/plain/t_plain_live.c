@@ -105,7 +105,7 @@ static void t_page(void **state)
     }
 }
 
-/* Fields whose parts differ in kind, fields without names in a table, and a text in a group whose click handler
+/* Fields whose parts differ in kind, a number that keeps what is outside its range, fields without names in a table, and a text in a group whose click handler
  * ignores it. */
 static const char form[] =
     "<!doctype html><title>Booking</title><body style='margin:0'>"
@@ -113,8 +113,9 @@ static const char form[] =
     "<p><label>When <input type=datetime-local id=b></label></p>"
     "<p><label>Month <input type=month id=c></label></p>"
     "<table><tr><th>Item<th>Amount<tr><td>Coffee<td><input id=d><tr><td>Tea<td><input id=e></table>"
+    "<p><label>Bags <input type=number min=0 max=40 value=3 id=f></label>"
     "<div id=g><h4>Inert</h4><p>Other</p></div><p><button id=s>Later</button>"
-    "<script>g.onclick = () => 0; s.onclick = () => console.log('got ' + [a, b, c, d, e].map(i => i.value))"
+    "<script>g.onclick = () => 0; s.onclick = () => console.log('got ' + [a, b, c, d, e, f].map(i => i.value))"
     "</script>";
 
 static void t_form(void **state)
@@ -133,13 +134,14 @@ static void t_form(void **state)
     size_t n = 0;
     program_run(
         &x, &o,
-        WORDS("run",
-              "set Meet to \"13:15:09\", set When to \"2027-03-14T09:30\", set Month to \"2027-03\", "
-              "enter 3 into Amount in the row of Tea, check that Meet equals \"1:15:09 PM\", press Later, "
-              "press Inert",
-              "--plain", "only", "--on", "desk", "--start", start));
+        WORDS(
+            "run",
+            "set Meet to \"13:15:09\", set When to \"2027-03-14T09:30\", set Month to \"2027-03\", "
+            "enter 3 into Amount in the row of Tea, set Bags to 41, check that Meet equals \"1:15:09 PM\", press Later, "
+            "press Inert",
+            "--plain", "only", "--on", "desk", "--start", start));
     assert_int_equal(file_read(log, 1 << 20, &text, &n, &e), 0);
-    if (o.code != 1 || !strstr(text, "\"got 13:15:09,2027-03-14T09:30,2027-03,,3\"") ||
+    if (o.code != 1 || !strstr(text, "\"got 13:15:09,2027-03-14T09:30,2027-03,,3,41\"") ||
         (!strstr(o.out, "no effect was seen") && !strstr(o.err, "no effect was seen")))
         fail_msg("exit %d\n%s%s\n%s", o.code, o.out, o.err, text);
     free(text);
@@ -221,6 +223,64 @@ static void t_widgets(void **state)
     free(html);
 }
 
+/* Prints each value, and each text while it is typed. */
+static const char qt_numbers[] =
+    "from PyQt6.QtWidgets import *\nfrom PyQt6.QtCore import Qt\n"
+    "a = QApplication([])\nw = QWidget()\nw.setWindowTitle('Numbers')\nf = QFormLayout(w)\n"
+    "for name, x in (('Bags', QSpinBox()), ('Level', QSlider(Qt.Orientation.Horizontal))):\n"
+    "    x.setRange(0, 40)\n    x.setValue(3)\n    x.setAccessibleName(name)\n    f.addRow(name, x)\n"
+    "    x.valueChanged.connect(lambda v, n=name: print(n, v, flush=True))\n"
+    "w.show()\na.exec()\n";
+static const char gtk_numbers[] =
+    "import gi\ngi.require_version('Gtk', '3.0')\nfrom gi.repository import Gtk\n"
+    "w = Gtk.Window(title='Numbers')\ng = Gtk.Grid()\nw.add(g)\n"
+    "for i, name in enumerate(('Bags', 'Level')):\n"
+    "    a = Gtk.Adjustment(value=3, lower=0, upper=40, step_increment=1)\n"
+    "    x = Gtk.Scale(adjustment=a, digits=0, hexpand=True) if i else Gtk.SpinButton(adjustment=a)\n"
+    "    l = Gtk.Label(label=name, mnemonic_widget=x)\n    g.attach(l, 0, i, 1, 1)\n    g.attach(x, 1, i, 1, 1)\n"
+    "    a.connect('value-changed', lambda a, n=name: print(n, int(a.get_value()), flush=True))\n"
+    "    if not i: x.connect('changed', lambda x: print('Bags', x.get_text(), flush=True))\n"
+    "w.resize(400, 100)\nw.show_all()\nGtk.main()\n";
+
+static void t_numbers(void **state)
+{
+    static const char *const modules[] = {"import PyQt6.QtWidgets",
+                                          "import gi; gi.require_version('Gtk', '3.0')"};
+    static const struct {
+        const char *task, *says, *last; /* last line of the output; "": nothing was printed */
+    } runs[] = {
+        {"set Bags to 41", "spin button 'Bags' takes numbers from 0 to 40, not 41", ""},
+        {"set Level to -1", "slider 'Level' takes numbers from 0 to 40, not -1", ""},
+        {"set Bags to 40", NULL, "Bags 40\n"},
+        {"set Level to 31", NULL, "Level 31\n"},
+    };
+    (void)state;
+    if (!file_exists("/usr/bin/python3") || !program_exists("dbus-daemon") ||
+        !file_exists("/usr/libexec/at-spi-bus-launcher"))
+        skip();
+    for (size_t i = 0; i < 2 * sizeof runs / sizeof *runs; i++) {
+        bool gtk = i % 2;
+        size_t k = i / 2;
+        autofree char *probe = xasprintf("/usr/bin/python3 -c \"%s\" 2>/dev/null", modules[gtk]);
+        if (system(probe) != 0)
+            continue;
+        OUTCOME(o);
+        struct err e = ERR_INIT;
+        autofree char *script = xvfb_put(&x, "numbers.py", gtk ? gtk_numbers : qt_numbers);
+        autofree char *printed = xvfb_place(&x, "numbers"), *text = NULL;
+        autofree char *start = xasprintf("/usr/bin/python3 %s >%s", script, printed);
+        size_t n = 0;
+        program_run(&x, &o, WORDS("run", runs[k].task, "--plain", "only", "--on", "desk", "--start", start));
+        assert_int_equal(file_read(printed, 1 << 16, &text, &n, &e), 0);
+        size_t last = strlen(runs[k].last);
+        if (o.code != !!runs[k].says ||
+            (runs[k].says && !strstr(o.out, runs[k].says) && !strstr(o.err, runs[k].says)) ||
+            (last ? n < last || strcmp(text + n - last, runs[k].last) != 0 : n != 0))
+            fail_msg("%s in %s: exit %d; output: %s\n%s%s", runs[k].task, gtk ? "GTK 3" : "Qt 6", o.code,
+                     text, o.out, o.err);
+    }
+}
+
 static void t_refused(void **state)
 {
     (void)state;
@@ -235,8 +295,11 @@ static void t_refused(void **state)
 static const struct CMUnitTest tests[] = {
     CLAIM("a sentence does in a dialog what it says, or fails", t_dialogs),
     CLAIM("a page with a scale and styled places is operated where it is drawn", t_page),
-    CLAIM("the fields of a page get the values, and a text that ignores a click is not pressed", t_form),
+    CLAIM(
+        "the fields of a page get the values, also one outside its range, and a text that ignores a click is not pressed",
+        t_form),
     CLAIM("widgets that a page makes itself are operated, wherever they are on the page", t_widgets),
+    CLAIM("a number outside the range is refused before a key is pressed, one inside is set", t_numbers),
     CLAIM("--plain only refuses other tasks in one line", t_refused),
 };
 
