@@ -2,6 +2,7 @@
 #include "atspi/reader_impl.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +56,8 @@ static int add_node(struct reader *r, int parent, const char *bus, const char *p
                                    .order = order,
                                    .depth = parent < 0 ? -1 : r->nodes[parent].depth + 1,
                                    .top = parent > 0 ? r->nodes[parent].top : r->n,
-                                   .role = ROLE_UNKNOWN};
+                                   .role = ROLE_UNKNOWN,
+                                   .number = NAN};
     return r->n++;
 }
 
@@ -209,6 +211,8 @@ static void described(struct reader *r, int i)
     if (reader_has_range(n)) {
         reader_push(r, i, CALL_LEAST, 0, 0);
         reader_push(r, i, CALL_MOST, 0, 0);
+        if (n->role == ROLE_SPIN_BUTTON)
+            reader_push(r, i, CALL_TAKEN, 0, 0);
     }
     if (reader_has_number(n))
         reader_push(r, i, CALL_NUMBER, 0, 0);
@@ -462,6 +466,7 @@ void reader_take(struct reader *r, const struct slot *s, DBusMessage *reply)
         take_text(n, reply);
         break;
     case CALL_NUMBER:
+    case CALL_TAKEN:
     case CALL_LEAST:
     case CALL_MOST:
         reader_take_number(n, s->call, reply);

@@ -38,7 +38,7 @@ bool reader_has_number(const struct node *n)
 
 bool reader_has_range(const struct node *n)
 {
-    return n->role == ROLE_SLIDER || n->role == ROLE_SPIN_BUTTON;
+    return n->role == ROLE_SLIDER || n->role == ROLE_SPIN_BUTTON || n->role == ROLE_DIAL;
 }
 
 bool reader_in_page(const struct reader *r, int i)
@@ -116,6 +116,7 @@ void reader_take_number(struct node *n, enum call call, DBusMessage *reply)
     if (call == CALL_NUMBER) {
         free(n->value);
         n->value = xasprintf("%.6g", v);
-    } else if (isfinite(v))
-        *(call == CALL_LEAST ? &n->least : &n->most) = v;
+    }
+    if (isfinite(v))
+        *(call == CALL_LEAST ? &n->least : call == CALL_MOST ? &n->most : &n->number) = v;
 }

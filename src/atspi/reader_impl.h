@@ -48,6 +48,7 @@ enum call {
     CALL_LENGTH, /* of the text */
     CALL_TEXT,
     CALL_NUMBER,
+    CALL_TAKEN, /* number that a spin button has taken over from its text */
     CALL_LEAST, /* least and greatest number */
     CALL_MOST,
     CALL_ACTION, /* name of the first action */
@@ -75,7 +76,8 @@ struct node {
     char *label; /* path of the object that labels it; NULL: not needed */
     uint32_t ref, role;
     uint64_t states;
-    double least, most; /* of a number; equal: unknown */
+    double least, most;            /* of a number; equal: unknown */
+    double number;                 /* NAN: unknown */
     struct screen_rect rect, told; /* told: by the program, before place.c */
     enum place_trust trust;
     int parent, depth; /* parent -1: the root of the program, which is not an element */

@@ -49,6 +49,9 @@ struct player_state {
     double was;      /* value of a slider before the last keys */
     double unit;     /* by which a key changes it; 0: not yet known */
     int times;       /* of the last keys, negative: those that lower it */
+    bool home;       /* Home was pressed: the value is the least */
+    int writing;     /* the number is typed, because the keys do not reach it, see player_adjust.c */
+    bool counts;     /* the number that a spin button reports is the one that it shows */
     int ticked;      /* state of the box before the last click */
     bool verified;   /* the element that was pressed reports the state that the press leads to */
     bool focuses;    /* the press may only move the keyboard focus: to a field, or a row */
@@ -206,7 +209,12 @@ bool player_date_is(const struct snapshot *s, const struct element *e, const cha
 enum player_next player_enter_date(struct player *p, const struct element *e, struct buf *b, char *why,
                                    size_t size);
 
-/* player_adjust.c: Returns whether the arrow keys set the value of an element. */
+/* player_adjust.c: Returns whether the number and the range that a program reports are those that it shows:
+ * some count in other units, as in hundredths. */
+bool player_counts(const struct element *e);
+/* Returns whether a program has taken over this number. */
+bool player_has_taken(const struct element *e, const char *number);
+/* Returns whether the arrow keys set the value of an element. */
 bool player_is_adjusted(const struct element *e);
 /* Sets it to the number of the step, and verifies it. */
 enum player_next player_adjust(struct player *p, const struct element *e, struct buf *b, char *why,

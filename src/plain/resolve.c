@@ -134,7 +134,7 @@ static const char *const fields[] = {"entry",
                                      "paragraph",
                                      "document text",
                                      END};
-static const char *const tabs[] = {"page tab", END};
+static const char *const scales[] = {"slider", "dial", END}, *const tabs[] = {"page tab", END};
 static const char *const menus[] = {
     "menu", "menu item", "check menu item", "radio menu item", "push button menu", END};
 static const char *const options[] = {
@@ -154,7 +154,7 @@ static int suits(const struct element *e, enum resolve_for use)
     case RESOLVE_LIST:
         return !strcmp(e->role, "combo box") ? 2 : text_listed(lists, e->role);
     case RESOLVE_FIELD:
-        return text_listed(fields, e->role) ? 2 : !strcmp(e->role, "slider");
+        return text_listed(fields, e->role) ? 2 : text_listed(scales, e->role);
     case RESOLVE_TAB:
         return text_listed(tabs, e->role) ? 2 : !strcmp(e->role, "radio button");
     case RESOLVE_MENU_ITEM:
