@@ -195,6 +195,7 @@ static void described(struct reader *r, int i)
     bool holds_text = n->role == ROLE_LABEL || n->role == ROLE_TEXT || n->role == ROLE_ENTRY;
     if (reader_is_gtk4(r) && n->name && !holds_text)
         drop_repetition(n->name);
+    reader_drop_memory(r, n);
     if (by_visible && up && up->parent >= 0 && up->placed && (!n->placed || !overlap(n->told, up->told))) {
         n->shown = false;
         return;

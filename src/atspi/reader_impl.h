@@ -142,6 +142,8 @@ bool reader_in_page(const struct reader *r, int i);
 bool reader_needs_label(const struct reader *r, const struct node *n);
 /* Asks for the text of the first object that labels a node.  The reply is a(ua(so)). */
 void reader_take_relations(struct reader *r, int i, DBusMessage *reply);
+/* Removes the memory usage from the name of a tab in Chromium, which changes it without input. */
+void reader_drop_memory(const struct reader *r, struct node *n);
 /* Reads the value, the least or the greatest number of a node. */
 void reader_take_number(struct node *n, enum call call, DBusMessage *reply);
 /* Reads a reference (so) at an iterator. */

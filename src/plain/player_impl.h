@@ -91,13 +91,13 @@ struct player {
     char *typed_over;         /* value of the focused field before text was typed; NULL: not readable */
     uint32_t typed_into;      /* ref of that field */
     bool ended;               /* the source has no further steps */
-    bool idle;                /* a press has changed no element, and no condition has confirmed it */
-    int *weights;             /* of the conditions in later steps before that press, see player_condition.c */
-    int n_weights;            /* the conditions of further steps were not weighed */
-    bool seen;                /* a screenshot has arrived */
-    char failed[ERR_TEXT];    /* why the last action was not performed; "": it was */
-    char done[256];           /* the last performed step, and its effect, for the answer */
-    unsigned long window;     /* X window that was active before the last action; 0: unknown */
+    bool idle;             /* a press or choice has changed no element, and no condition has confirmed it */
+    int *weights;          /* of the conditions in later steps before that press, see player_condition.c */
+    int n_weights;         /* the conditions of further steps were not weighed */
+    bool seen;             /* a screenshot has arrived */
+    char failed[ERR_TEXT]; /* why the last action was not performed; "": it was */
+    char done[256];        /* the last performed step, and its effect, for the answer */
+    unsigned long window;  /* X window that was active before the last action; 0: unknown */
     struct player_outcome *outcomes; /* of each step */
     enum player_end blame;           /* kind of the reason that the last look at the step gave */
     int64_t begun;                   /* when the current step began; 0: not yet */
@@ -159,6 +159,8 @@ const struct element *player_text_of(const struct snapshot *s, const struct elem
 /* player_condition.c: Waits for the condition of the current step, or checks it. */
 enum player_next player_condition(struct player *p, struct buf *b, char *why, size_t size);
 bool player_asks(const struct plain_step *s); /* ... which is one */
+/* Returns whether the step clicks an element that may ignore this. */
+bool player_may_be_idle(const struct plain_step *s);
 /* Notes whether the conditions of later steps hold now, before a press. */
 void player_weigh_conditions(struct player *p);
 /* Reads the elements as later conditions will, if there are any, and notes that. */

@@ -160,6 +160,7 @@ static const char widgets[] =
     "<!doctype html><title>Widgets</title><body style='margin:0'>"
     "<div role=checkbox tabindex=0 aria-checked=mixed id=a>Everything</div>"
     "<ul role=listbox aria-label=Metal tabindex=0 id=b style='height:60px;overflow:auto;margin:0'></ul>"
+    "<ul role=listbox aria-label=Fuel style='margin:0'><li role=option>Coal</ul>" /* ignores clicks */
     "<input role=combobox aria-label=Town aria-expanded=false id=c autocomplete=off>"
     "<ul role=listbox id=d hidden style='margin:0'></ul>"
     "<div role=slider tabindex=0 aria-label=Heat aria-valuenow=5 aria-valuemin=0 aria-valuemax=99 id=e "
@@ -196,6 +197,7 @@ static void t_widgets(void **state)
         {"check that Everything is unticked", 1, NULL, "partly ticked"},
         {"check that Bottom is gone", 1, NULL, "in the page"},
         {"check that Bottom is shown, press Bottom", 1, NULL, "cannot be pressed"},
+        {"choose Coal in Fuel, check that Coal is shown", 7, NULL, "nothing changed"},
         {"set Heat to 6", 1, NULL, "in steps of 3"},
         {"set Heat to 101", 1, NULL, "takes numbers from 0 to 99, not 101"},
     };
