@@ -240,7 +240,7 @@ static bool keeps_number(const struct player *p, const struct element *e, const 
 
 /* Returns whether a number that was typed still has to be left: programs take it over, and may change it, when
  * the field loses the keyboard, or at Return. */
-static bool is_to_be_left(const struct player *p, const struct element *e)
+static bool is_to_be_left(const struct player *p, const struct element *e, const char *typed)
 {
     const struct plain_step *next = p->s.at + 1 < p->steps.n ? &p->steps.s[p->s.at + 1] : NULL;
     if (p->s.left || !e || strcmp(e->role, "spin button") != 0)
@@ -248,7 +248,7 @@ static bool is_to_be_left(const struct player *p, const struct element *e)
     if (next && (next->verb == PLAIN_KEYS || next->maybe_key))
         return strchr(next->what, '+');
     bool more = !next && p->source && !p->ended; /* its next step may be a key */
-    return p->s.counts && !more && !p->ref && !player_has_taken(e, p->steps.s[p->s.at].value);
+    return p->s.counts && !more && !p->ref && !player_has_taken(e, typed);
 }
 
 /* Returns whether a program would change a number to the nearest one that it allows.  Fields of pages keep any. */
@@ -309,7 +309,7 @@ static enum player_next enter(struct player *p, struct buf *b, char *why, size_t
     }
     bool hidden = p->secret || (e && element_is_password(e)) || strlen(s->value) > PLAYER_VERIFIED_MAX;
     if (hidden || (e && (player_same_text(e->value, s->value) || keeps_number(p, e, s->value)))) {
-        if (!is_to_be_left(p, e))
+        if (!is_to_be_left(p, e, s->value))
             return NEXT_STEP;
         p->s.left = true;
         player_keys("Tab", 1, b);
