@@ -1,6 +1,7 @@
 /* answer.c - writes the nodes of a read as elements, in reading order: parents first, siblings by rows. */
 #include "atspi/answer_impl.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,10 +58,11 @@ static void sort_rows(const struct node *nodes, int *list, int n)
 
 static json_t *element_of(const struct node *n, int parent)
 {
-    return json_pack("[I, s, s, s, I, i, i, i, i, i, i, i, I, f, f]", (json_int_t)n->ref, role_name(n->role),
-                     n->name ? n->name : "", n->value ? n->value : "", (json_int_t)n->states, n->rect.x,
-                     n->rect.y, n->rect.w, n->rect.h, n->trust, parent, n->sampled ? n->children : 0,
-                     (json_int_t)n->window, n->least, n->most);
+    return json_pack("[I, s, s, s, I, i, i, i, i, i, i, i, I, f, f, o]", (json_int_t)n->ref,
+                     role_name(n->role), n->name ? n->name : "", n->value ? n->value : "",
+                     (json_int_t)n->states, n->rect.x, n->rect.y, n->rect.w, n->rect.h, n->trust, parent,
+                     n->sampled ? n->children : 0, (json_int_t)n->window, n->least, n->most,
+                     isfinite(n->number) ? json_real(n->number) : json_null());
 }
 
 /* Writes the children of a node. Pages keep the order of their text. */

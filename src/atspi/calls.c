@@ -82,6 +82,7 @@ static DBusMessage *build(const struct reader *r, const struct pending *p)
             dbus_message_append_args(m, DBUS_TYPE_INT32, &from, DBUS_TYPE_INVALID);
         return m;
     case CALL_NUMBER:
+    case CALL_TAKEN:
         return bus_get(n->bus, n->path, ATSPI "Value", "CurrentValue");
     case CALL_LEAST:
         return bus_get(n->bus, n->path, ATSPI "Value", "MinimumValue");

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -159,19 +160,21 @@ static int int_at(const json_t *one, size_t i)
 static int read_element(const json_t *one, struct snapshot *s)
 {
     struct element *e = &s->e[s->n];
-    *e = (struct element){.ref = (uint32_t)json_integer_value(json_array_get(one, 0)),
-                          .role = text_at(one, 1),
-                          .name = text_at(one, 2),
-                          .value = text_at(one, 3),
-                          .label = "",
-                          .states = (uint64_t)json_integer_value(json_array_get(one, 4)),
-                          .rect = {int_at(one, 5), int_at(one, 6), int_at(one, 7), int_at(one, 8)},
-                          .trust = (enum place_trust)int_at(one, 9),
-                          .parent = int_at(one, 10),
-                          .children = int_at(one, 11),
-                          .window = (unsigned long)json_integer_value(json_array_get(one, 12)),
-                          .least = json_number_value(json_array_get(one, 13)),
-                          .most = json_number_value(json_array_get(one, 14))};
+    *e = (struct element){
+        .ref = (uint32_t)json_integer_value(json_array_get(one, 0)),
+        .role = text_at(one, 1),
+        .name = text_at(one, 2),
+        .value = text_at(one, 3),
+        .label = "",
+        .states = (uint64_t)json_integer_value(json_array_get(one, 4)),
+        .rect = {int_at(one, 5), int_at(one, 6), int_at(one, 7), int_at(one, 8)},
+        .trust = (enum place_trust)int_at(one, 9),
+        .parent = int_at(one, 10),
+        .children = int_at(one, 11),
+        .window = (unsigned long)json_integer_value(json_array_get(one, 12)),
+        .least = json_number_value(json_array_get(one, 13)),
+        .most = json_number_value(json_array_get(one, 14)),
+        .number = json_is_number(json_array_get(one, 15)) ? json_number_value(json_array_get(one, 15)) : NAN};
     if (e->parent < -1 || e->parent >= s->n || e->trust > PLACE_NONE || e->rect.w < 0 || e->rect.h < 0)
         return -1;
     e->depth = e->parent < 0 ? 0 : s->e[e->parent].depth + 1;

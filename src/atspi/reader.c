@@ -2,6 +2,7 @@
 #include "atspi/reader_impl.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +56,8 @@ static int add_node(struct reader *r, int parent, const char *bus, const char *p
                                    .order = order,
                                    .depth = parent < 0 ? -1 : r->nodes[parent].depth + 1,
                                    .top = parent > 0 ? r->nodes[parent].top : r->n,
-                                   .role = ROLE_UNKNOWN};
+                                   .role = ROLE_UNKNOWN,
+                                   .number = NAN};
     return r->n++;
 }
 
@@ -193,6 +195,7 @@ static void described(struct reader *r, int i)
     bool holds_text = n->role == ROLE_LABEL || n->role == ROLE_TEXT || n->role == ROLE_ENTRY;
     if (reader_is_gtk4(r) && n->name && !holds_text)
         drop_repetition(n->name);
+    reader_drop_memory(r, n);
     if (by_visible && up && up->parent >= 0 && up->placed && (!n->placed || !overlap(n->told, up->told))) {
         n->shown = false;
         return;
@@ -209,6 +212,8 @@ static void described(struct reader *r, int i)
     if (reader_has_range(n)) {
         reader_push(r, i, CALL_LEAST, 0, 0);
         reader_push(r, i, CALL_MOST, 0, 0);
+        if (n->role == ROLE_SPIN_BUTTON)
+            reader_push(r, i, CALL_TAKEN, 0, 0);
     }
     if (reader_has_number(n))
         reader_push(r, i, CALL_NUMBER, 0, 0);
@@ -462,6 +467,7 @@ void reader_take(struct reader *r, const struct slot *s, DBusMessage *reply)
         take_text(n, reply);
         break;
     case CALL_NUMBER:
+    case CALL_TAKEN:
     case CALL_LEAST:
     case CALL_MOST:
         reader_take_number(n, s->call, reply);

@@ -38,7 +38,7 @@ bool reader_has_number(const struct node *n)
 
 bool reader_has_range(const struct node *n)
 {
-    return n->role == ROLE_SLIDER || n->role == ROLE_SPIN_BUTTON;
+    return n->role == ROLE_SLIDER || n->role == ROLE_SPIN_BUTTON || n->role == ROLE_DIAL;
 }
 
 bool reader_in_page(const struct reader *r, int i)
@@ -102,6 +102,27 @@ void reader_take_relations(struct reader *r, int i, DBusMessage *reply)
     }
 }
 
+/* Cuts a text at its last " - ". Returns where, NULL: it has none. */
+static char *cut_at_dash(char *text)
+{
+    char *found = NULL;
+    for (char *at = text; (at = strstr(at, " - ")); at++)
+        found = at;
+    if (found)
+        *found = 0;
+    return found;
+}
+
+void reader_drop_memory(const struct reader *r, struct node *n)
+{
+    if (n->role != ROLE_PAGE_TAB || !n->name || strcmp(r->program->toolkit, "Chromium") != 0)
+        return;
+    bool bytes = *n->name && n->name[strlen(n->name) - 1] == 'B'; /* "Page - Memory usage - 22.6 MB" */
+    char *at = bytes ? cut_at_dash(n->name) : NULL;
+    if (at && (at[3] < '0' || at[3] > '9' || !cut_at_dash(n->name)))
+        *at = ' ';
+}
+
 void reader_take_number(struct node *n, enum call call, DBusMessage *reply)
 {
     DBusMessageIter at, in;
@@ -116,6 +137,7 @@ void reader_take_number(struct node *n, enum call call, DBusMessage *reply)
     if (call == CALL_NUMBER) {
         free(n->value);
         n->value = xasprintf("%.6g", v);
-    } else if (isfinite(v))
-        *(call == CALL_LEAST ? &n->least : &n->most) = v;
+    }
+    if (isfinite(v))
+        *(call == CALL_LEAST ? &n->least : call == CALL_MOST ? &n->most : &n->number) = v;
 }

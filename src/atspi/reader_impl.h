@@ -48,6 +48,7 @@ enum call {
     CALL_LENGTH, /* of the text */
     CALL_TEXT,
     CALL_NUMBER,
+    CALL_TAKEN, /* number that a spin button has taken over from its text */
     CALL_LEAST, /* least and greatest number */
     CALL_MOST,
     CALL_ACTION, /* name of the first action */
@@ -76,6 +77,7 @@ struct node {
     uint32_t ref, role;
     uint64_t states;
     double least, most;            /* of a number; equal: unknown */
+    double number;                 /* NAN: unknown */
     struct screen_rect rect, told; /* told: by the program, before place.c */
     enum place_trust trust;
     int parent, depth; /* parent -1: the root of the program, which is not an element */
@@ -140,6 +142,8 @@ bool reader_in_page(const struct reader *r, int i);
 bool reader_needs_label(const struct reader *r, const struct node *n);
 /* Asks for the text of the first object that labels a node.  The reply is a(ua(so)). */
 void reader_take_relations(struct reader *r, int i, DBusMessage *reply);
+/* Removes the memory usage from the name of a tab in Chromium, which changes it without input. */
+void reader_drop_memory(const struct reader *r, struct node *n);
 /* Reads the value, the least or the greatest number of a node. */
 void reader_take_number(struct node *n, enum call call, DBusMessage *reply);
 /* Reads a reference (so) at an iterator. */

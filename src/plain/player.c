@@ -148,7 +148,8 @@ static void finish_step(struct player *p)
     plain_print_done(s, &done);
     if (p->s.phase && !p->secret)
         describe_effect(p, after, effect, sizeof effect);
-    bool idle = s->verb <= PLAIN_RIGHT_CLICK && !strcmp(effect, nothing_changed), checks = player_asks(s);
+    bool idle = player_may_be_idle(s) && !p->s.verified && !strcmp(effect, nothing_changed),
+         checks = player_asks(s);
     p->idle = (p->idle || idle) && !player_confirms(p);
     note_outcome(p, PLAYER_DONE, done.data, p->s.phase || checks ? effect : "; it was so already");
     snprintf(p->done, sizeof p->done, "%.90s%s", text.data, effect);
@@ -322,7 +323,7 @@ static enum player_next reply_step(struct player *p, struct buf *b)
         p->digest = player_digest(p);
         p->window = window_now(p);
         note_refs(p);
-        if (p->steps.s[p->s.at].verb <= PLAIN_RIGHT_CLICK && !p->idle)
+        if (player_may_be_idle(&p->steps.s[p->s.at]) && !p->idle)
             player_look_ahead(p);
     }
     free(before);

@@ -146,6 +146,7 @@ static bool is_passed_over(const struct snapshot *s, const struct element *e)
 enum player_next player_verify_selected(struct player *p, const struct element *e, char *why, size_t size)
 {
     bool radio = e && !strcmp(e->role, "radio button");
+    p->s.verified = e && (radio ? player_is_on(e) : state_in(e->states, STATE_SELECTED));
     if (!e || (radio ? player_is_on(e) : !is_passed_over(p->now, e)))
         return NEXT_STEP;
     snprintf(why, size, "%s '%.80s' is not selected after a click", e->role, resolve_name(e));

@@ -121,6 +121,11 @@ bool player_asks(const struct plain_step *s)
     return s->verb == PLAIN_WAIT || s->verb == PLAIN_CHECK;
 }
 
+bool player_may_be_idle(const struct plain_step *s)
+{
+    return s->verb <= PLAIN_RIGHT_CLICK || s->verb == PLAIN_CHOOSE;
+}
+
 /* Counts the elements and windows that the name of the current step means, also those out of sight. */
 static int count_meant(const struct player *p)
 {

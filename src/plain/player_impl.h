@@ -49,6 +49,9 @@ struct player_state {
     double was;      /* value of a slider before the last keys */
     double unit;     /* by which a key changes it; 0: not yet known */
     int times;       /* of the last keys, negative: those that lower it */
+    bool home;       /* Home was pressed: the value is the least */
+    int writing;     /* the number is typed, because the keys do not reach it, see player_adjust.c */
+    bool counts;     /* the number that a spin button reports is the one that it shows */
     int ticked;      /* state of the box before the last click */
     bool verified;   /* the element that was pressed reports the state that the press leads to */
     bool focuses;    /* the press may only move the keyboard focus: to a field, or a row */
@@ -88,13 +91,13 @@ struct player {
     char *typed_over;         /* value of the focused field before text was typed; NULL: not readable */
     uint32_t typed_into;      /* ref of that field */
     bool ended;               /* the source has no further steps */
-    bool idle;                /* a press has changed no element, and no condition has confirmed it */
-    int *weights;             /* of the conditions in later steps before that press, see player_condition.c */
-    int n_weights;            /* the conditions of further steps were not weighed */
-    bool seen;                /* a screenshot has arrived */
-    char failed[ERR_TEXT];    /* why the last action was not performed; "": it was */
-    char done[256];           /* the last performed step, and its effect, for the answer */
-    unsigned long window;     /* X window that was active before the last action; 0: unknown */
+    bool idle;             /* a press or choice has changed no element, and no condition has confirmed it */
+    int *weights;          /* of the conditions in later steps before that press, see player_condition.c */
+    int n_weights;         /* the conditions of further steps were not weighed */
+    bool seen;             /* a screenshot has arrived */
+    char failed[ERR_TEXT]; /* why the last action was not performed; "": it was */
+    char done[256];        /* the last performed step, and its effect, for the answer */
+    unsigned long window;  /* X window that was active before the last action; 0: unknown */
     struct player_outcome *outcomes; /* of each step */
     enum player_end blame;           /* kind of the reason that the last look at the step gave */
     int64_t begun;                   /* when the current step began; 0: not yet */
@@ -156,6 +159,8 @@ const struct element *player_text_of(const struct snapshot *s, const struct elem
 /* player_condition.c: Waits for the condition of the current step, or checks it. */
 enum player_next player_condition(struct player *p, struct buf *b, char *why, size_t size);
 bool player_asks(const struct plain_step *s); /* ... which is one */
+/* Returns whether the step clicks an element that may ignore this. */
+bool player_may_be_idle(const struct plain_step *s);
 /* Notes whether the conditions of later steps hold now, before a press. */
 void player_weigh_conditions(struct player *p);
 /* Reads the elements as later conditions will, if there are any, and notes that. */
@@ -206,7 +211,12 @@ bool player_date_is(const struct snapshot *s, const struct element *e, const cha
 enum player_next player_enter_date(struct player *p, const struct element *e, struct buf *b, char *why,
                                    size_t size);
 
-/* player_adjust.c: Returns whether the arrow keys set the value of an element. */
+/* player_adjust.c: Returns whether the number and the range that a program reports are those that it shows:
+ * some count in other units, as in hundredths. */
+bool player_counts(const struct element *e);
+/* Returns whether a program has taken over this number. */
+bool player_has_taken(const struct element *e, const char *number);
+/* Returns whether the arrow keys set the value of an element. */
 bool player_is_adjusted(const struct element *e);
 /* Sets it to the number of the step, and verifies it. */
 enum player_next player_adjust(struct player *p, const struct element *e, struct buf *b, char *why,

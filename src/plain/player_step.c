@@ -229,23 +229,36 @@ static bool same_number(const char *a, const char *b)
     return strtod(a, &m) == strtod(b, &n) && m > a && n > b && !*m && !*n;
 }
 
-/* Returns whether a number that was typed still has to be left, because a shortcut follows: programs take it
- * over when the field loses the keyboard, or at Return. */
-static bool is_to_be_left(const struct player *p, const struct element *e)
+/* Returns whether a spin button has the number that was typed when it lost the keyboard: it shows the number, or
+ * with a unit or grouped digits reports it. */
+static bool keeps_number(const struct player *p, const struct element *e, const char *typed)
 {
-    const struct plain_step *next = p->s.at + 1 < p->steps.n ? &p->steps.s[p->s.at + 1] : NULL;
-    return !p->s.left && e && !strcmp(e->role, "spin button") && next && next->verb == PLAIN_KEYS &&
-           strchr(next->what, '+');
+    char *end;
+    strtod(e->value, &end);
+    return p->s.left && (same_number(e->value, typed) || (p->s.counts && *end && player_has_taken(e, typed)));
 }
 
-/* Returns whether a program would change a number to the nearest one that it allows.  Pages keep any. */
+/* Returns whether a number that was typed still has to be left: programs take it over, and may change it, when
+ * the field loses the keyboard, or at Return. */
+static bool is_to_be_left(const struct player *p, const struct element *e, const char *typed)
+{
+    const struct plain_step *next = p->s.at + 1 < p->steps.n ? &p->steps.s[p->s.at + 1] : NULL;
+    if (p->s.left || !e || strcmp(e->role, "spin button") != 0)
+        return false;
+    if (next && (next->verb == PLAIN_KEYS || next->maybe_key))
+        return strchr(next->what, '+');
+    bool more = !next && p->source && !p->ended; /* its next step may be a key */
+    return p->s.counts && !more && !p->ref && !player_has_taken(e, typed);
+}
+
+/* Returns whether a program would change a number to the nearest one that it allows.  Fields of pages keep any. */
 static bool is_out_of_range(const struct player *p, const struct element *e, const char *value, char *why,
                             size_t size)
 {
     char *end;
     double v = strtod(value, &end);
-    if (!e || e->least >= e->most || end == value || *end || (v >= e->least && v <= e->most) ||
-        resolve_page(p->now, e))
+    if (!e || !player_counts(e) || end == value || *end || (v >= e->least && v <= e->most) ||
+        (!strcmp(e->role, "spin button") && resolve_page(p->now, e)))
         return false;
     snprintf(why, size, "%s '%.80s' takes numbers from %.6g to %.6g, not %.40s", e->role, resolve_name(e),
              e->least, e->most, value);
@@ -260,8 +273,11 @@ static enum player_next enter(struct player *p, struct buf *b, char *why, size_t
     if (!s->what)
         return type(p, b, why, size);
     const struct element *e = player_find_target(p, RESOLVE_FIELD, &several, why, size);
-    if (!p->s.phase && is_out_of_range(p, e, s->value, why, size))
-        return NEXT_FAILED;
+    if (!p->s.phase) {
+        p->s.counts = e && player_counts(e) && !resolve_page(p->now, e);
+        if (is_out_of_range(p, e, s->value, why, size))
+            return NEXT_FAILED;
+    }
     if (e && player_is_date(p->now, e) && (p->s.phase || player_usable(p, e, &next, why, size)))
         return player_enter_date(p, e, b, why, size);
     if (e && player_is_adjusted(e) && (p->s.phase || player_usable(p, e, &next, why, size)))
@@ -292,9 +308,8 @@ static enum player_next enter(struct player *p, struct buf *b, char *why, size_t
         return NEXT_FAILED;
     }
     bool hidden = p->secret || (e && element_is_password(e)) || strlen(s->value) > PLAYER_VERIFIED_MAX;
-    if (hidden ||
-        (e && (player_same_text(e->value, s->value) || (p->s.left && same_number(e->value, s->value))))) {
-        if (!is_to_be_left(p, e))
+    if (hidden || (e && (player_same_text(e->value, s->value) || keeps_number(p, e, s->value)))) {
+        if (!is_to_be_left(p, e, s->value))
             return NEXT_STEP;
         p->s.left = true;
         player_keys("Tab", 1, b);

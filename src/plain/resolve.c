@@ -134,7 +134,7 @@ static const char *const fields[] = {"entry",
                                      "paragraph",
                                      "document text",
                                      END};
-static const char *const tabs[] = {"page tab", END};
+static const char *const scales[] = {"slider", "dial", END}, *const tabs[] = {"page tab", END};
 static const char *const menus[] = {
     "menu", "menu item", "check menu item", "radio menu item", "push button menu", END};
 static const char *const options[] = {
@@ -154,7 +154,7 @@ static int suits(const struct element *e, enum resolve_for use)
     case RESOLVE_LIST:
         return !strcmp(e->role, "combo box") ? 2 : text_listed(lists, e->role);
     case RESOLVE_FIELD:
-        return text_listed(fields, e->role) ? 2 : !strcmp(e->role, "slider");
+        return text_listed(fields, e->role) ? 2 : text_listed(scales, e->role);
     case RESOLVE_TAB:
         return text_listed(tabs, e->role) ? 2 : !strcmp(e->role, "radio button");
     case RESOLVE_MENU_ITEM:
@@ -427,8 +427,7 @@ static int from_header(const struct element *label, const struct element *e)
 /* Returns whether a query can mean a field or list that has no name of its own. */
 static bool can_be_meant(const struct snapshot *s, const struct resolve_query *q, const struct element *e)
 {
-    bool slider = q->use == RESOLVE_FIELD && !strcmp(e->role, "slider");
-    return (suits(e, q->use) == 2 || slider) && is_placed(e) &&
+    return suits(e, q->use) > (q->use != RESOLVE_FIELD) && is_placed(e) &&
            (is_in_sight(s, e) || (q->beyond && resolve_is_beyond(s, e))) &&
            (!q->below || (e != q->below && resolve_is_below(s, e, q->below))) &&
            (!q->row || resolve_in_row(s, e, q->row));

@@ -1,4 +1,5 @@
-/* t_elements_live.c - elements of real programs on private desktops: GTK 3 (zenity, yad) and Qt 5 (PyQt5). */
+/* t_elements_live.c - elements of real programs on private desktops: GTK 3 (zenity, yad), Qt 5 and 6 (PyQt),
+ * and Chromium. */
 #include "check.h"
 #include "desks.h"
 #include "xvfb.h"
@@ -9,6 +10,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 
+#include <math.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -206,6 +208,101 @@ static void t_qt(void **state)
     free(file);
 }
 
+/* The arguments are the range of the spin button and of the slider. */
+static const char qt6_numbers[] =
+    "import sys\nfrom PyQt6.QtWidgets import *\nfrom PyQt6.QtCore import Qt\n"
+    "a = QApplication([])\nw = QWidget()\nw.setWindowTitle('Numbers')\nv = QVBoxLayout(w)\n"
+    "n = [int(x) for x in sys.argv[1:]]\n"
+    "for i, x in enumerate((QSpinBox(), QSlider(Qt.Orientation.Horizontal))):\n"
+    "    x.setRange(n[2 * i], n[2 * i + 1])\n    x.setAccessibleName(('Bags', 'Level')[i])\n    v.addWidget(x)\n"
+    "w.show()\na.exec()\n";
+
+static const char page[] =
+    "<!doctype html><title>Page</title><input type=number aria-label=Bags min=2 max=17 value=3>"
+    "<input type=range aria-label=Level min=-4 max=250 value=7><input type=number aria-label=Any value=3>";
+
+struct range {
+    const char *role, *name;
+    double least, most;
+};
+static const struct {
+    const char *needs; /* exits with 0 if the program can run */
+    const char *start, *window;
+    struct range ranges[3]; /* those of `start`, and of the page */
+} numbers[] = {
+    {"command -v zenity",
+     "exec zenity --scale --title=Scale --min-value=5 --max-value=61 --value=9",
+     "Scale",
+     {{"slider", NULL, 5, 61}}},
+    {"command -v yad",
+     "exec yad --form --title=Form --field=Nights:NUM --field=Rate:NUM '2!1..31' '1.5!-2.5..9.75!.25!2'",
+     "Form",
+     {{"spin button", "Nights", 1, 31}, {"spin button", "Rate", -2.5, 9.75}}},
+    {PYTHON " -c 'import PyQt6.QtWidgets'",
+     "exec " PYTHON " ~/numbers.py -3 41 100 900",
+     "Numbers",
+     {{"spin button", "Bags", -3, 41}, {"slider", "Level", 100, 900}}},
+    {"command -v chromium",
+     "exec chromium --no-sandbox --user-data-dir=$HOME/profile --no-first-run --password-store=basic --test-type "
+     "--disable-gpu ~/numbers.html",
+     "Page - Chromium",
+     {{"spin button", "Bags", 2, 17}, {"slider", "Level", -4, 250}, {"spin button", "Any", 0, 0}}},
+};
+
+static const struct element *with_range(const struct snapshot *s, const struct range *r)
+{
+    for (int i = 0; s && i < s->n; i++)
+        if (!strcmp(s->e[i].role, r->role) &&
+            (!r->name || !strcmp(s->e[i].name, r->name) || !strcmp(s->e[i].label, r->name)))
+            return &s->e[i];
+    return NULL;
+}
+
+static void t_ranges(void **state)
+{
+    (void)state;
+    struct desk *d = open_desk();
+    char *script = xasprintf("%s/numbers.py", desk_home(d)),
+         *html = xasprintf("%s/numbers.html", desk_home(d));
+    assert_int_equal(file_write(script, qt6_numbers, sizeof qt6_numbers - 1, NULL), 0);
+    assert_int_equal(file_write(html, page, sizeof page - 1, NULL), 0);
+    int ran = 0;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        struct err e = ERR_INIT;
+        if (desks_run(d, numbers[i].needs, NULL) != 0) {
+            check_note("missing: %s", numbers[i].needs);
+            continue;
+        }
+        char *title = xasprintf("^%s$", numbers[i].window);
+        start(d, numbers[i].start, title);
+        struct elements *x = elements_open(desk_display(d));
+        const struct elements_scope scope = {.window = numbers[i].window};
+        const struct snapshot *s = NULL;
+        for (int64_t begin = clock_ns(); clock_ms_since(begin) < PATIENCE_MS; clock_sleep_ms(100)) {
+            if (elements_snapshot(x, &scope, READ_MS, &s, &e))
+                fail_msg("%s", e.text);
+            if (with_range(s, &numbers[i].ranges[0]))
+                break;
+        }
+        for (const struct range *r = numbers[i].ranges; r < numbers[i].ranges + 3 && r->role; r++) {
+            const struct element *at = with_range(s, r);
+            if (!at || at->least != r->least || at->most != r->most)
+                fail_msg("%s: %s '%s' %g to %g, expected %g to %g", numbers[i].start, r->role,
+                         r->name ? r->name : "", at ? at->least : NAN, at ? at->most : NAN, r->least,
+                         r->most);
+        }
+        elements_close(x);
+        free(title);
+        ran++;
+    }
+    free(script);
+    free(html);
+    desk_close(d);
+    desks_end();
+    if (!ran)
+        skip();
+}
+
 /* Stopping one program must not delay reading another. */
 static void t_stopped(void **state)
 {
@@ -262,6 +359,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a form of GTK 3 is read without its password, and its button is where it says", t_gtk),
     CLAIM("a password of GTK 4 is neither read nor recorded", t_gtk4),
     CLAIM("a form of Qt 5 is read, and its check box and button are where it says", t_qt),
+    CLAIM("a slider or spin button has the range with which its program was started", t_ranges),
     CLAIM("a stopped program costs nothing when another one is read", t_stopped),
     CLAIM("a desktop has a bus of its own in its run directory, or none", t_bus),
 };

@@ -33,6 +33,9 @@ static const struct {
      "12,50|FALSE|Red and white|\n"},
     {"yad --form --field=Nights:NUM --field=Rate:NUM 2 '1.5!0..9!.5!1'",
      "set Nights to 5, set Rate to 7.5, press OK", 0, "5|7.5|\n"},
+    /* the click that gives the slider the keyboard moves it between two steps */
+    {"zenity --scale --text=Volume --min-value=5 --max-value=60 --value=10 --step=5",
+     "set Volume to 20, press OK", 0, "20\n"},
     {"yad --list --column=Label --radiolist --column=Text --print-column=2 FALSE 'Made in Spain' FALSE "
      "'Made in Italy'",
      "choose Made in Italy, press OK", 0, "Made in Italy|\n"},
@@ -105,7 +108,7 @@ static void t_page(void **state)
     }
 }
 
-/* Fields whose parts differ in kind, fields without names in a table, and a text in a group whose click handler
+/* Fields whose parts differ in kind, a number that keeps values outside its range, fields without names in a table, and a text in a group whose click handler
  * ignores it. */
 static const char form[] =
     "<!doctype html><title>Booking</title><body style='margin:0'>"
@@ -113,8 +116,9 @@ static const char form[] =
     "<p><label>When <input type=datetime-local id=b></label></p>"
     "<p><label>Month <input type=month id=c></label></p>"
     "<table><tr><th>Item<th>Amount<tr><td>Coffee<td><input id=d><tr><td>Tea<td><input id=e></table>"
+    "<p><label>Bags <input type=number min=0 max=40 value=3 id=f></label>"
     "<div id=g><h4>Inert</h4><p>Other</p></div><p><button id=s>Later</button>"
-    "<script>g.onclick = () => 0; s.onclick = () => console.log('got ' + [a, b, c, d, e].map(i => i.value))"
+    "<script>g.onclick = () => 0; s.onclick = () => console.log('got ' + [a, b, c, d, e, f].map(i => i.value))"
     "</script>";
 
 static void t_form(void **state)
@@ -133,13 +137,14 @@ static void t_form(void **state)
     size_t n = 0;
     program_run(
         &x, &o,
-        WORDS("run",
-              "set Meet to \"13:15:09\", set When to \"2027-03-14T09:30\", set Month to \"2027-03\", "
-              "enter 3 into Amount in the row of Tea, check that Meet equals \"1:15:09 PM\", press Later, "
-              "press Inert",
-              "--plain", "only", "--on", "desk", "--start", start));
+        WORDS(
+            "run",
+            "set Meet to \"13:15:09\", set When to \"2027-03-14T09:30\", set Month to \"2027-03\", "
+            "enter 3 into Amount in the row of Tea, set Bags to 41, check that Meet equals \"1:15:09 PM\", press Later, "
+            "press Inert",
+            "--plain", "only", "--on", "desk", "--start", start));
     assert_int_equal(file_read(log, 1 << 20, &text, &n, &e), 0);
-    if (o.code != 1 || !strstr(text, "\"got 13:15:09,2027-03-14T09:30,2027-03,,3\"") ||
+    if (o.code != 1 || !strstr(text, "\"got 13:15:09,2027-03-14T09:30,2027-03,,3,41\"") ||
         (!strstr(o.out, "no effect was seen") && !strstr(o.err, "no effect was seen")))
         fail_msg("exit %d\n%s%s\n%s", o.code, o.out, o.err, text);
     free(text);
@@ -155,6 +160,7 @@ static const char widgets[] =
     "<!doctype html><title>Widgets</title><body style='margin:0'>"
     "<div role=checkbox tabindex=0 aria-checked=mixed id=a>Everything</div>"
     "<ul role=listbox aria-label=Metal tabindex=0 id=b style='height:60px;overflow:auto;margin:0'></ul>"
+    "<ul role=listbox aria-label=Fuel style='margin:0'><li role=option>Coal</ul>" /* ignores clicks */
     "<input role=combobox aria-label=Town aria-expanded=false id=c autocomplete=off>"
     "<ul role=listbox id=d hidden style='margin:0'></ul>"
     "<div role=slider tabindex=0 aria-label=Heat aria-valuenow=5 aria-valuemin=0 aria-valuemax=99 id=e "
@@ -191,7 +197,9 @@ static void t_widgets(void **state)
         {"check that Everything is unticked", 1, NULL, "partly ticked"},
         {"check that Bottom is gone", 1, NULL, "in the page"},
         {"check that Bottom is shown, press Bottom", 1, NULL, "cannot be pressed"},
+        {"choose Coal in Fuel, check that Coal is shown", 7, NULL, "nothing changed"},
         {"set Heat to 6", 1, NULL, "in steps of 3"},
+        {"set Heat to 101", 1, NULL, "takes numbers from 0 to 99, not 101"},
     };
     (void)state;
     if (!program_exists("chromium") || !program_exists("dbus-daemon") ||
@@ -221,6 +229,73 @@ static void t_widgets(void **state)
     free(html);
 }
 
+/* Prints each value, and each text while it is typed. */
+static const char qt_numbers[] =
+    "from PyQt6.QtWidgets import *\nfrom PyQt6.QtCore import Qt\n"
+    "a = QApplication([])\nw = QWidget()\nw.setWindowTitle('Numbers')\nf = QFormLayout(w)\n"
+    "for name, x in (('Bags', QSpinBox()), ('Level', QSlider(Qt.Orientation.Horizontal)), ('Turn', QDial()),\n"
+    "                ('Weight', QDoubleSpinBox(singleStep=.5, prefix='ca. ', suffix=' kg'))):\n"
+    "    x.setRange(0, 40)\n    x.setValue(3)\n    x.setAccessibleName(name)\n    f.addRow(name, x)\n"
+    "    x.valueChanged.connect(lambda v, n=name: print(n, v, flush=True))\n"
+    "w.show()\na.exec()\n";
+static const char gtk_numbers[] =
+    "import gi\ngi.require_version('Gtk', '3.0')\nfrom gi.repository import Gtk\n"
+    "w = Gtk.Window(title='Numbers')\ng = Gtk.Grid()\nw.add(g)\n"
+    "for i, name in enumerate(('Bags', 'Level')):\n"
+    "    a = Gtk.Adjustment(value=3, lower=0, upper=40, step_increment=1)\n"
+    "    x = Gtk.Scale(adjustment=a, digits=0, hexpand=True) if i else Gtk.SpinButton(adjustment=a)\n"
+    "    l = Gtk.Label(label=name, mnemonic_widget=x)\n    g.attach(l, 0, i, 1, 1)\n    g.attach(x, 1, i, 1, 1)\n"
+    "    a.connect('value-changed', lambda a, n=name: print(n, '%g' % a.get_value(), flush=True))\n"
+    "    if not i: x.connect('changed', lambda x: print('Bags', x.get_text(), flush=True))\n"
+    "w.resize(400, 100)\nw.show_all()\nGtk.main()\n";
+
+static void t_numbers(void **state)
+{
+    static const char *const modules[] = {"import PyQt6.QtWidgets",
+                                          "import gi; gi.require_version('Gtk', '3.0')"};
+    static const struct {
+        int where;               /* bits: Qt, GTK */
+        const char *task, *says; /* says: why it fails */
+        const char *last;        /* last line of the output; "": nothing was printed; NULL: anything */
+    } runs[] = {
+        {3, "set Bags to 41", "spin button 'Bags' takes numbers from 0 to 40, not 41", ""},
+        {3, "set Level to -1", "slider 'Level' takes numbers from 0 to 40, not -1", ""},
+        {3, "set Bags to 40", NULL, "Bags 40\n"},
+        {3, "set Level to 31", NULL, "Level 31\n"},
+        {1, "set Turn to 17", NULL, "Turn 17\n"},
+        {1, "set Weight to 0", NULL, "Weight 0.0\n"},       /* its text does not begin with the number */
+        {1, "set Weight to 12.25", NULL, "Weight 12.25\n"}, /* not a multiple of its step */
+        {1, "set Bags to 12.5", "is 12 after typing", NULL},
+        {2, "set Bags to 12.5", "contains '12' after typing", NULL},
+    };
+    (void)state;
+    if (!file_exists("/usr/bin/python3") || !program_exists("dbus-daemon") ||
+        !file_exists("/usr/libexec/at-spi-bus-launcher"))
+        skip();
+    for (size_t i = 0; i < 2 * sizeof runs / sizeof *runs; i++) {
+        bool gtk = i % 2;
+        size_t k = i / 2;
+        autofree char *probe = xasprintf("/usr/bin/python3 -c \"%s\" 2>/dev/null", modules[gtk]);
+        if (!(runs[k].where & (gtk ? 2 : 1)) || system(probe) != 0)
+            continue;
+        OUTCOME(o);
+        struct err e = ERR_INIT;
+        autofree char *script = xvfb_put(&x, "numbers.py", gtk ? gtk_numbers : qt_numbers);
+        autofree char *printed = xvfb_place(&x, "numbers"), *text = NULL;
+        autofree char *start = xasprintf("/usr/bin/python3 %s >%s", script, printed);
+        size_t n = 0;
+        program_run(&x, &o, WORDS("run", runs[k].task, "--plain", "only", "--on", "desk", "--start", start));
+        assert_int_equal(file_read(printed, 1 << 16, &text, &n, &e), 0);
+        const char *line = runs[k].last;
+        size_t last = line ? strlen(line) : 0;
+        if (o.code != !!runs[k].says ||
+            (runs[k].says && !strstr(o.out, runs[k].says) && !strstr(o.err, runs[k].says)) ||
+            (line && (last ? n < last || strcmp(text + n - last, line) != 0 : n != 0)))
+            fail_msg("%s in %s: exit %d; output: %s\n%s%s", runs[k].task, gtk ? "GTK 3" : "Qt 6", o.code,
+                     text, o.out, o.err);
+    }
+}
+
 static void t_refused(void **state)
 {
     (void)state;
@@ -235,8 +310,11 @@ static void t_refused(void **state)
 static const struct CMUnitTest tests[] = {
     CLAIM("a sentence does in a dialog what it says, or fails", t_dialogs),
     CLAIM("a page with a scale and styled places is operated where it is drawn", t_page),
-    CLAIM("the fields of a page get the values, and a text that ignores a click is not pressed", t_form),
+    CLAIM("fields of a page get any value, and a text that ignores a click is not pressed", t_form),
     CLAIM("widgets that a page makes itself are operated, wherever they are on the page", t_widgets),
+    CLAIM(
+        "a number outside the range is refused before a key is pressed, and one that the program changes fails",
+        t_numbers),
     CLAIM("--plain only refuses other tasks in one line", t_refused),
 };
 
