@@ -299,7 +299,8 @@ static enum framed decide_written(struct asked *a, const int rules[FORM_LINES])
     int other = merge(a, rules);
     asked_cover(a);
     cover_texts(a);
-    bool left = is_settable(a) && (is_left_out(a) || (has_empty(a) && lacks_thing(a)));
+    bool leaves = fill_leaves(a->button) && !a->values;
+    bool left = is_settable(a) && !leaves && (is_left_out(a) || (has_empty(a) && lacks_thing(a)));
     cover_nots(a);
     a->covered |= out->at.covered;
     if (other >= 0)
