@@ -131,8 +131,8 @@ void reader_end(struct reader *r); /* frees the nodes */
  * their types and values are those that the program chose. */
 void reader_take(struct reader *r, const struct slot *s, DBusMessage *reply);
 
-/* reader_ask.c: Return whether the text, the number, its range, the first action, or the label of a node is to
- * be read. */
+/* reader_ask.c: Return whether the text, the number, its range, the first action, or the label of a node is
+ * to be read. */
 bool reader_has_text(const struct node *n);
 bool reader_has_number(const struct node *n);
 bool reader_has_range(const struct node *n);

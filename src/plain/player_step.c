@@ -229,8 +229,8 @@ static bool same_number(const char *a, const char *b)
     return strtod(a, &m) == strtod(b, &n) && m > a && n > b && !*m && !*n;
 }
 
-/* Returns whether a spin button has the number that was typed when it lost the keyboard: it shows the number, or
- * with a unit or grouped digits reports it. */
+/* Returns whether a spin button has the number that was typed when it lost the keyboard: it shows the
+ * number, or with a unit or grouped digits reports it. */
 static bool keeps_number(const struct player *p, const struct element *e, const char *typed)
 {
     char *end;
@@ -238,8 +238,8 @@ static bool keeps_number(const struct player *p, const struct element *e, const 
     return p->s.left && (same_number(e->value, typed) || (p->s.counts && *end && player_has_taken(e, typed)));
 }
 
-/* Returns whether a number that was typed still has to be left: programs take it over, and may change it, when
- * the field loses the keyboard, or at Return. */
+/* Returns whether a number that was typed still has to be left: programs take it over, and may change it,
+ * when the field loses the keyboard, or at Return. */
 static bool is_to_be_left(const struct player *p, const struct element *e, const char *typed)
 {
     const struct plain_step *next = p->s.at + 1 < p->steps.n ? &p->steps.s[p->s.at + 1] : NULL;
@@ -251,7 +251,8 @@ static bool is_to_be_left(const struct player *p, const struct element *e, const
     return p->s.counts && !more && !p->ref && !player_has_taken(e, typed);
 }
 
-/* Returns whether a program would change a number to the nearest one that it allows.  Fields of pages keep any. */
+/* Returns whether a program would change a number to the nearest one that it allows.  Fields of pages keep
+ * any. */
 static bool is_out_of_range(const struct player *p, const struct element *e, const char *value, char *why,
                             size_t size)
 {

@@ -182,8 +182,8 @@ static bool is_bare(const struct asked *a)
     return *a->button && !a->values && settable && asked_open(a) && !leaves;
 }
 
-/* Returns the bits of the words of which a part is like a word of a text, or of a part with a hyphen: "one side"
- * and One-sided, "quarter past six" and 06. */
+/* Returns the bits of the words that share a part with a text, also beside its hyphens: "one side" and
+ * One-sided, "quarter past six" and 06. */
 static uint64_t shared_with(const struct asked *a, const char *text)
 {
     autofree char *parts = xstrdup(text);
@@ -199,7 +199,8 @@ static uint64_t shared_with(const struct asked *a, const char *text)
     return bits;
 }
 
-/* Returns whether word i may describe the thing after it: not "learn" in "to learn Japanese", "Ms" or "I've". */
+/* Returns whether word i may describe the thing after it: not "learn" in "to learn Japanese", "Ms" or
+ * "I've". */
 static bool describes(const struct asked *a, int i)
 {
     return !words_is(a->s, i - 1,
@@ -216,8 +217,8 @@ static bool has_contrast(const struct asked *a)
     return found;
 }
 
-/* Returns whether no word of the task is in a new choice, or an open word stands before one that is: Small for
- * "extra small". */
+/* Returns whether no word of the task is in a new choice, or an open word stands before one that is: Small
+ * for "extra small". */
 static bool is_guess(const struct asked *a, int i)
 {
     const struct form_line *l = &a->form.l[i];
@@ -241,8 +242,8 @@ static uint64_t button_words(const struct asked *a)
     return bits;
 }
 
-/* Returns whether words [from, to) may be a wish that is in no step: no word of them is in a value, or only one
- * of the button, with a thing beside it ("send him the photo too"). */
+/* Returns whether words [from, to) may be a wish that is in no step: no word of them is in a value, or only
+ * one of the button, with a thing beside it ("send him the photo too"). */
 static bool is_open_part(const struct asked *a, int from, int to)
 {
     uint64_t part = asked_bits(from, to), open = asked_open(a) & part, done = a->covered & a->content & part;
@@ -278,7 +279,7 @@ static void cover_texts(struct asked *a)
     a->covered |= asked_among(a, &words, 0.95F) & ~a->typed;
 }
 
-/* Covers negations, which the model reads, and "only" if there are no ticks that it takes away. */
+/* Covers negations, which the model reads, and "only" if no ticks are taken away by it. */
 static void cover_nots(struct asked *a)
 {
     bool ticks = false;

@@ -1,8 +1,8 @@
 /* cover.c - which words of a task the steps of a window cover.
  *
- * By rules, each word that names a thing must be in the name or the value of a line that differs.  A word with a
- * capital, a digit or quotation marks, a number, a weak negation and a word of quantity must be there also if a
- * model writes the lines. */
+ * By rules, each word that names a thing must be in the name or the value of a line that differs.  A word
+ * with a capital, a digit or quotation marks, a number, a weak negation and a word of quantity must be there
+ * also if a model writes the lines. */
 #include "planner/asked.h"
 #include "planner/lexicon.h"
 

@@ -26,9 +26,9 @@
 #define DO        "do|have|has|can|could|would|will"
 
 /* before and in a sum (frames.c) */
-#define ASKS_SUM                                                                                                     \
-    "quick|sum|calculate|compute|work|out|what|what's|whats|is|how|much|many|the|result|of|please|tell|me|do|i|get|" \
-    "if|equals|can|you|could|figure|give|makes|make|need|want|i'd|like|thanks"
+#define ASKS_SUM                                                                                             \
+    "quick|sum|calculate|compute|work|out|what|what's|whats|is|how|much|many|the|result|of|please|tell|"     \
+    "me|do|i|get|if|equals|can|you|could|figure|give|makes|make|need|want|i'd|like|thanks"
 
 #define ASKS_TOLD "how|what|what's|whats|calculate|compute|figure|much"
 

@@ -90,7 +90,7 @@ static int instruct(struct session *s, struct err *e)
     return rc ? rc : session_prefill(s, e);
 }
 
-/* Returns the file of the computed instructions for these texts and this model; NULL: there is no cache. */
+/* Returns the file of the computed instructions for these texts and this model; NULL: without a cache. */
 static char *base_path(const struct engine *g)
 {
     struct err e = ERR_INIT;
@@ -145,7 +145,7 @@ static struct grammar *form_grammar(const struct writer *w, const struct form *f
     return g;
 }
 
-/* Returns the probability of the choices from *at on that end within `to` bytes, and moves *at behind them. */
+/* Returns the probability of the choices from *at on that end within `to` bytes; moves *at behind them. */
 static float probability(const struct generated *r, int *at, size_t to)
 {
     double logp = 0;

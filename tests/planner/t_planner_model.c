@@ -87,7 +87,7 @@ static const struct {
      "unsure: nothing in this window is called 'Olga'"},
     {"order", "I'd love 3 in large at 12 euros", "Size = Large\nQuantity = \"3\"\nButton = Order\n", 0.9F,
      0.9F, "unsure: nothing in this window is called '12'"},
-    /* choices that no word names, or of which a word is left out */
+    /* choices that no word names, or that leave a word out */
     {"order", "make it match my eyes", "Size = Extra large\nButton = Order\n", 0.9F, 0.9F,
      "unsure: the model guesses"},
     {"order", "I'd love the double large one", "Size = Large\nButton = Order\n", 0.9F, 0.9F,
