@@ -41,6 +41,11 @@ static DBusMessage *with_point(DBusMessage *m, int x, int y, dbus_uint32_t syste
     return m;
 }
 
+static const char *number_name(enum call call)
+{
+    return call == CALL_LEAST ? "MinimumValue" : call == CALL_MOST ? "MaximumValue" : "CurrentValue";
+}
+
 static DBusMessage *build(const struct reader *r, const struct pending *p)
 {
     const struct node *n = &r->nodes[p->node];
@@ -81,13 +86,8 @@ static DBusMessage *build(const struct reader *r, const struct pending *p)
         if ((m = bus_call(n->bus, n->path, ATSPI "Action", "GetName")))
             dbus_message_append_args(m, DBUS_TYPE_INT32, &from, DBUS_TYPE_INVALID);
         return m;
-    case CALL_NUMBER:
-    case CALL_TAKEN:
-        return bus_get(n->bus, n->path, ATSPI "Value", "CurrentValue");
-    case CALL_LEAST:
-        return bus_get(n->bus, n->path, ATSPI "Value", "MinimumValue");
-    case CALL_MOST:
-        return bus_get(n->bus, n->path, ATSPI "Value", "MaximumValue");
+    case CALL_NUMBER ... CALL_MOST:
+        return bus_get(n->bus, n->path, ATSPI "Value", number_name(p->call));
     case CALL_ADDRESS:
         if ((m = bus_call(n->bus, n->path, ATSPI "Document", "GetAttributeValue")))
             dbus_message_append_args(m, DBUS_TYPE_STRING, &url, DBUS_TYPE_INVALID);

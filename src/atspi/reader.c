@@ -466,10 +466,7 @@ void reader_take(struct reader *r, const struct slot *s, DBusMessage *reply)
     case CALL_ADDRESS:
         take_text(n, reply);
         break;
-    case CALL_NUMBER:
-    case CALL_TAKEN:
-    case CALL_LEAST:
-    case CALL_MOST:
+    case CALL_NUMBER ... CALL_MOST:
         reader_take_number(n, s->call, reply);
         break;
     case CALL_ACTION:

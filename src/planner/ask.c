@@ -253,7 +253,7 @@ static bool is_open_part(const struct asked *a, int from, int to)
     return open && (!done || (things && !(done & ~button_words(a))));
 }
 
-/* Returns whether a part of the task is in no step.  A reason looks the same, so that it needs a user, too. */
+/* Returns whether a part of the task is in no step.  A reason looks the same: it needs a user, too. */
 static bool is_left_out(const struct asked *a)
 {
     for (int from = 0, to; from < a->s.n; from = to) {
