@@ -130,7 +130,8 @@ static void fill_line(struct asked *a, int line)
                 return;
         if (of_unit || people)
             continue;
-        while (at < a->s.n && words_is(a->s, at, JOINTS "|it's|that's|the|a|my|his|her") &&
+        while (at < a->s.n &&
+               words_is(a->s, at, JOINTS "|it's|that's|the|a|my|his|her|has|have|changed|moved|now") &&
                !is_recipient(a, at))
             joint = ++at;
         int to = value_end(a, at);
@@ -147,10 +148,23 @@ static void fill_line(struct asked *a, int line)
     }
 }
 
+/* Returns whether another field differs only in brackets, which the task does not have: "Phone (home)". */
+static bool is_one_of_two(const struct asked *a, int line)
+{
+    const char *name = a->form.l[line].name, *bracket = strchr(name, '(');
+    struct match_words inside = match_words_of(bracket ? bracket : "");
+    size_t n = bracket ? (size_t)(bracket - name) : 0;
+    for (int i = 0; i < a->form.n && n; i++)
+        if (i != line && a->form.l[i].kind == LINE_FIELD && !strncmp(a->form.l[i].name, name, n + 1) &&
+            !asked_among(a, &inside, 0.9F))
+            return true;
+    return false;
+}
+
 void fill_by_name(struct asked *a)
 {
     for (int i = 0; i < a->form.n; i++)
-        if (a->form.l[i].kind == LINE_FIELD && !a->form.l[i].twin)
+        if (a->form.l[i].kind == LINE_FIELD && !a->form.l[i].twin && !is_one_of_two(a, i))
             fill_line(a, i);
 }
 

@@ -330,6 +330,9 @@ static const struct {
     {IN(secret), "the password is tulip!", "unsure~sign"},
     {IN(message), "Help", "unsure"},
     {IN(message), "Bye", "unsure"},
+    {IN(phones), "her phone number has changed to 555 0182, please save that", "unsure"},
+    {IN(phones), "her work phone number has changed to 555 0182, please save that",
+     "1. enter \"555 0182\" into \"Phone (work)\"  2. press \"Save\""},
     /* wishes without a verb */
     {IN(paper), "I voted for portrait", "unsure"},
     {IN(order), "large", "not sure: 1. choose \"Large\" in \"Size\""},
