@@ -133,6 +133,8 @@ enum framed frame_use(struct frame *f, const struct candidate *c, enum use use, 
     if (open_tab(f, c) != FRAME_DONE || frame_add(f, &s, p) != FRAME_DONE)
         return FRAME_UNSURE;
     bool press = s.verb == PLAIN_PRESS || s.verb == PLAIN_MENU;
+    if (s.verb == PLAIN_PRESS) /* it may close the window with the text, which the player has seen */
+        f->out->at.typed[0] = 0;
     f->out->at.pressed = press;
     f->out->at.filled = !press && (s.verb != PLAIN_TAB || f->out->at.filled);
     return FRAME_DONE;
