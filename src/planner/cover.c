@@ -6,6 +6,7 @@
 #include "planner/asked.h"
 #include "planner/lexicon.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,6 +48,13 @@ static bool is_light(const struct asked *a, int i, const struct clause *k)
     return names;
 }
 
+/* Returns whether a number of several words begins at word i: "a dozen". */
+static bool is_number(const struct asked *a, int i)
+{
+    return i + 1 < a->s.n && HAS(a->joined, i + 1) && !HAS(a->joined, i) && a->w[i].n == 1 &&
+           isdigit((unsigned char)*a->w[i].w[0].text);
+}
+
 void asked_read_words(struct asked *a)
 {
     bool first = true, aside = false;
@@ -58,7 +66,7 @@ void asked_read_words(struct asked *a)
         const struct word *w = &a->s.w[i];
         const struct clause *k = asked_clause(a, i);
         bool hard = clause_is_hard(words_part(a->s, i, a->s.n), 0, first) || words_is(a->s, i, NUMBERS) ||
-                    clause_is_quantity(a->s, i) ||
+                    clause_is_quantity(a->s, i) || (!a->rules && is_number(a, i)) ||
                     (words_is(a->s, i, "out|off") && k && words_is(k->all, 0, "log|sign"));
         first = w->after && w->after != ',';
         aside = (aside && !a->s.w[i - 1].after) || clause_is_idiom(a->s, i); /* "never mind the ticket" */

@@ -1,11 +1,11 @@
 /* writer.c - see writer.h.
  *
- * The instructions and examples are computed once for each model, and kept in a file of the cache. */
+ * The instructions and examples are computed once for each model, and kept in a file of the cache.  The file
+ * is used if it has their tokens. */
 #include "planner/writer.h"
 
 #include "base/buf.h"
 #include "base/file.h"
-#include "base/sha256.h"
 #include "session/chat.h"
 #include "session/generate.h"
 
@@ -79,7 +79,7 @@ void writer_free(struct writer *w)
     free(w);
 }
 
-/* Computes the instructions and examples.  Returns -1 with e. */
+/* Appends the instructions and examples.  Returns -1 with e. */
 static int instruct(struct session *s, struct err *e)
 {
     int rc = chat_system(s, instructions, false, e);
@@ -87,42 +87,38 @@ static int instruct(struct session *s, struct err *e)
         const struct chat_part part = {.text = examples[i][0]};
         rc = chat_user(s, &part, 1, CHAT_PLACE_TEMPLATE, e) || chat_reply(s, examples[i][1], e);
     }
-    return rc ? rc : session_prefill(s, e);
+    return rc;
 }
 
-/* Returns the file of the computed instructions for these texts and this model; NULL: without a cache. */
-static char *base_path(const struct engine *g)
+/* Replaces a session that is not computed by the computed one of a file, if that has the same tokens. */
+static bool load(struct writer *w, const char *path)
 {
-    struct err e = ERR_INIT;
-    struct sha256 h;
-    char hex[65];
-    autofree char *place = file_place(PLACE_CACHE, &e);
-    sha256_begin(&h);
-    sha256_add(&h, instructions, sizeof instructions);
-    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
-        for (int k = 0; k < 2; k++)
-            sha256_add(&h, examples[i][k], strlen(examples[i][k]) + 1);
-    sha256_end(&h, hex);
-    return place ? xasprintf("%s/planner-%.12s-%016" PRIx64 ".session", place, hex, engine_hash(g)) : NULL;
+    struct err ignored = ERR_INIT;
+    struct session *s = file_exists(path) ? session_load(w->engine, path, &ignored) : NULL;
+    int64_t n = session_length(w->base);
+    bool same = s && session_length(s) == n &&
+                !memcmp(session_tokens(s), session_tokens(w->base), (size_t)n * sizeof(int32_t));
+    session_free(same ? w->base : s);
+    w->base = same ? s : w->base;
+    return same;
 }
 
 struct writer *writer_open(struct engine *g, const volatile int *cancel, struct err *e)
 {
     struct writer *w = xcalloc(1, sizeof *w);
     struct err ignored = ERR_INIT;
-    autofree char *path = base_path(g);
-    *w = (struct writer){.engine = g};
-    if (path && file_exists(path))
-        w->base = session_load(g, path, &ignored);
-    if (w->base)
-        return w;
-    w->base = session_new(g, 1);
+    autofree char *place = file_place(PLACE_CACHE, &ignored);
+    autofree char *path =
+        place ? xasprintf("%s/planner-%016" PRIx64 ".session", place, engine_hash(g)) : NULL;
+    *w = (struct writer){.engine = g, .base = session_new(g, 1)};
+    int rc = instruct(w->base, e);
+    bool loaded = rc == 0 && path && load(w, path);
     session_set_cancel(w->base, cancel);
-    if (instruct(w->base, e)) {
+    if (rc || session_prefill(w->base, e)) {
         writer_free(w);
         return NULL;
     }
-    if (path)
+    if (path && !loaded)
         session_save(w->base, path, &ignored); /* only a later start is slower without it */
     return w;
 }

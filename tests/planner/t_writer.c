@@ -1,10 +1,15 @@
 /* t_writer.c - the state of a window as a model without vision writes it: a tiny one, random weights. */
 #include "tiny_check.h"
 
+#include "base/file.h"
 #include "plain/words.h"
 #include "planner/writer.h"
+#include "session/chat.h"
 
+#include <glob.h>
 #include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 static struct form_value name_values[] = {{(char *)"\"\""}, {(char *)"\"Ana\""}, {(char *)"\"Ana Lima\""}},
                          size_values[] = {{(char *)"Small"}, {(char *)"Large"}},
@@ -48,8 +53,64 @@ static void t_reply(void **state)
     writer_free(w);
 }
 
+/* Returns the only file of the cache; the caller frees it. */
+static char *cached_file(void)
+{
+    struct err e = ERR_INIT;
+    glob_t found;
+    char *place = file_place(PLACE_CACHE, &e), *pattern = xasprintf("%s/planner-*", place);
+    assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+    assert_int_equal(found.gl_pathc, 1);
+    char *path = xstrdup(found.gl_pathv[0]);
+    globfree(&found);
+    free(pattern);
+    free(place);
+    return path;
+}
+
+static struct written reply_of(struct writer *w)
+{
+    struct err e = ERR_INIT;
+    struct written reply;
+    assert_int_equal(writer_write(w, "Window: Form\n", "do it", &form, &reply, &e), 0);
+    writer_free(w);
+    return reply;
+}
+
+static void t_cached(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    struct written first = reply_of(opened()), again;
+    char *path = cached_file();
+    for (int turn = 0; turn < 4; turn++) {
+        struct session *other = session_new(engine, 1);
+        if (turn == 1) /* a valid file with other tokens */
+            assert_int_equal(chat_system(other, "another text", false, &e) || session_save(other, path, &e),
+                             0);
+        if (turn == 2)
+            assert_int_equal(truncate(path, 1000), 0);
+        if (turn == 3)
+            assert_int_equal(file_write(path, "not a session", 13, &e), 0);
+        session_free(other);
+        again = reply_of(opened());
+        assert_string_equal(first.cannot, again.cannot);
+        for (int i = 0; i < form.n; i++)
+            assert_true(first.value[i] == again.value[i] && first.p[i] == again.p[i]);
+        written_free(&again);
+        struct session *kept = session_load(engine, path, &e);
+        assert_true(kept && session_length(kept) > 1000);
+        session_free(kept);
+    }
+    written_free(&first);
+    free(path);
+}
+
 static const struct CMUnitTest tests[] = {
     WITH_MODEL_F32("a reply has one allowed value for each line, and a question leaves no trace", t_reply),
+    WITH_MODEL_F32(
+        "instructions that are read from the cache give the same reply, and other files are replaced",
+        t_cached),
 };
 
 CHECK_MAIN()
