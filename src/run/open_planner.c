@@ -70,6 +70,14 @@ static enum confirm_answer ask(const struct job *j, const struct plan *plan)
     return a;
 }
 
+/* Returns whether sure steps are performed without a user: of reports of success about tasks of strangers, one
+ * in four was false. */
+static bool acts_alone(const struct job *j)
+{
+    struct confirm confirm;
+    return job_confirm(j, &confirm, NULL) == 0 && confirm.method == CONFIRM_YES;
+}
+
 /* Returns whether the steps may be performed, else the reason is in why.  *answered: a user was asked. */
 static bool is_allowed(const struct job *j, const struct plan *plan, bool *answered, char *why, size_t size)
 {
@@ -80,10 +88,12 @@ static bool is_allowed(const struct job *j, const struct plan *plan, bool *answe
     enum confirm_answer answer = plan->steps.n ? ask(j, plan) : CONFIRM_NOBODY;
     struct buf b;
     *answered = answer != CONFIRM_NOBODY;
-    if (answer == CONFIRM_ALLOWED || (answer == CONFIRM_NOBODY && (plan->sure || j->proposals)))
+    bool alone = plan->sure && (!plan->steps.n || acts_alone(j));
+    if (answer == CONFIRM_ALLOWED || (answer == CONFIRM_NOBODY && (alone || j->proposals)))
         return true;
     buf_init(&b, size);
-    buf_puts(&b, reasons[answer]);
+    buf_puts(&b, answer == CONFIRM_NOBODY && plan->sure ? "without a user only with --confirm yes-to-all: "
+                                                        : reasons[answer]);
     plan_print(plan, &b);
     if (*plan->why) /* the word that no step covers, and the nearest readings */
         buf_printf(&b, "; %s", plan->why);

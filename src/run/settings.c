@@ -71,8 +71,9 @@ const struct option_spec job_options[] = {
      NULL},
     {"planner", 0, OPTION_CHOICE, AT(planner), "auto|only|no", 0, 0, "no",
      "propose plain steps for a freely worded task, without a model (holorun help planner); a user at the "
-     "terminal confirms them, without a user they are performed only if the planner is sure; only: end with "
-     "exit code 8 if it is not; auto: use the model then, unless the user declined; with --dry-run: print "
+     "terminal confirms them, without a user they are performed only with --confirm yes-to-all and if the "
+     "planner is sure; only: end with exit code 8 else; auto: use the model then, unless the user declined; "
+     "with --dry-run: print "
      "the steps; with -m and a model without vision, that model is asked where the rules do not decide, and "
      "--planner is only",
      NULL},

@@ -21,8 +21,9 @@ static const struct {
     const char *says;    /* part of stdout or stderr */
     const char *planner; /* NULL: only */
 } cases[] = {
-    {FORM, "Fill in the form: name Ana Lima, city Porto and size Large", "never", 0, "Ana Lima|Porto|Large\n",
-     "performed"},
+    {FORM, "Fill in the form: name Ana Lima, city Porto and size Large", "yes-to-all", 0,
+     "Ana Lima|Porto|Large\n", "performed"},
+    {FORM, "Fill in the form: name Ana Lima, city Porto and size Large", "never", 8, NULL, "without a user"},
     {FORM, "Set the size to large, then cancel", "cmd:true", 0, "", "performed"},
     {FORM, "Set the size to large", "cmd:false", 8, NULL, "you declined"},
     {FORM, "Set the size to large", "cmd:false", 8, NULL, "you declined", "auto"}, /* no model instead */
