@@ -122,8 +122,37 @@ static bool types_task(const struct asked *a)
     return false;
 }
 
+/* Returns the bits of the words that a name has, apart from articles and prepositions. */
+static uint64_t named_by(const struct asked *a, const struct match_words *name)
+{
+    uint64_t bits = asked_among(a, name, 0.9F);
+    for (int i = 0; i < a->s.n; i++)
+        if (words_is(a->s, i, "a|an|the|of|in|to|for|at|on|by|with|and|or|is|my|your"))
+            bits &= ~BIT(i);
+    return bits;
+}
+
+/* Returns whether the words of the task that are in the name of a new value's field are all in the name of
+ * another field, too: "the name" for "Passenger name", beside "Driver name". */
+static bool is_either(const struct asked *a, int i)
+{
+    struct match_words name = match_words_of(a->form.l[i].name);
+    uint64_t bits = named_by(a, &name);
+    if (a->form.l[i].kind != LINE_FIELD || !asked_new(a, i) || !bits || match_within(&name, &a->all))
+        return false;
+    for (int k = 0; k < a->form.n; k++) {
+        struct match_words other = match_words_of(a->form.l[k].name);
+        if (k != i && a->form.l[k].kind == LINE_FIELD && !asked_new(a, k) && !(bits & ~named_by(a, &other)))
+            return true;
+    }
+    return false;
+}
+
 enum framed asked_use(struct asked *a)
 {
+    for (int i = 0; i < a->form.n; i++)
+        if (is_either(a, i))
+            return frame_unsure(a->f, "the name of another field fits '%.60s' as well", a->form.l[i].name);
     if (types_task(a))
         return frame_unsure(a->f, "the task itself would be typed");
     for (int i = 0; i < a->form.n; i++)

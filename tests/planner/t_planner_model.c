@@ -101,6 +101,12 @@ static const struct {
      "unsure: nothing in this window is called"},
     {"order", "I'd love a large one, embroidered, and quickly", "Size = Large\nButton = Order\n", 0.9F, 0.9F,
      "unsure: nothing in this window is called"},
+    {"ferry", "fill in Karim Haddad as the name and go to the next step",
+     "Passenger name = \"Karim Haddad\"\nButton = Next step\n", 0.9F, 0.9F,
+     "unsure: the name of another field"},
+    {"ferry", "fill in Karim Haddad as the driver and go to the next step",
+     "Driver name = \"Karim Haddad\"\nButton = Next step\n", 0.9F, 0.9F,
+     "1. enter \"Karim Haddad\" into \"Driver name\"  2. press \"Next step\""},
     /* a button alone does not carry out what the form has no line for */
     {"order", "could you attach a photo of my house", "Button = Order\n", 0.9F, 0.95F, "unsure"},
     {"order", "order me a taxi", "Button = Order\n", 0.9F, 0.95F, "unsure"},

@@ -252,6 +252,12 @@ static struct element profile[] = {
     BUTTON("Save profile", 130),
     BUTTON("Cancel", 160),
 };
+static struct element ferry[] = {
+    WINDOW("Ferry"),
+    {.role = "entry", .name = "Passenger name", .states = FIELD, AT(10), .parent = 0},
+    {.role = "entry", .name = "Driver name", .states = FIELD, AT(40), .parent = 0},
+    BUTTON("Next step", 70),
+};
 static struct element phones[] = {
     WINDOW("Contact"),
     {.role = "entry", .name = "Phone (home)", .value = "555 0110", .states = FIELD, AT(10), .parent = 0},
@@ -325,15 +331,15 @@ static const struct {
     struct element *e;
     int n;
 } windows[] = {
-    WINDOW_OF(order),    WINDOW_OF(editor),   WINDOW_OF(rows),    WINDOW_OF(booking),  WINDOW_OF(saving),
-    WINDOW_OF(question), WINDOW_OF(phones),   WINDOW_OF(hotel),   WINDOW_OF(contact),  WINDOW_OF(person),
-    WINDOW_OF(upload),   WINDOW_OF(paper),    WINDOW_OF(parcel),  WINDOW_OF(tabs),     WINDOW_OF(keys),
-    WINDOW_OF(lamp),     WINDOW_OF(unsaved),  WINDOW_OF(closing), WINDOW_OF(publish),  WINDOW_OF(leaving),
-    WINDOW_OF(account),  WINDOW_OF(shop),     WINDOW_OF(shirt),   WINDOW_OF(wrapping), WINDOW_OF(paying),
-    WINDOW_OF(session),  WINDOW_OF(opening),  WINDOW_OF(message), WINDOW_OF(mail),     WINDOW_OF(notice),
-    WINDOW_OF(page),     WINDOW_OF(pair),     WINDOW_OF(draft),   WINDOW_OF(meeting),  WINDOW_OF(people),
-    WINDOW_OF(stay),     WINDOW_OF(delivery), WINDOW_OF(profile), WINDOW_OF(ticket),   WINDOW_OF(flights),
-    WINDOW_OF(consent),  WINDOW_OF(enrol),    WINDOW_OF(secret),  WINDOW_OF(files)};
+    WINDOW_OF(order),    WINDOW_OF(editor),  WINDOW_OF(rows),     WINDOW_OF(booking), WINDOW_OF(saving),
+    WINDOW_OF(question), WINDOW_OF(phones),  WINDOW_OF(ferry),    WINDOW_OF(hotel),   WINDOW_OF(contact),
+    WINDOW_OF(person),   WINDOW_OF(upload),  WINDOW_OF(paper),    WINDOW_OF(parcel),  WINDOW_OF(tabs),
+    WINDOW_OF(keys),     WINDOW_OF(lamp),    WINDOW_OF(unsaved),  WINDOW_OF(closing), WINDOW_OF(publish),
+    WINDOW_OF(leaving),  WINDOW_OF(account), WINDOW_OF(shop),     WINDOW_OF(shirt),   WINDOW_OF(wrapping),
+    WINDOW_OF(paying),   WINDOW_OF(session), WINDOW_OF(opening),  WINDOW_OF(message), WINDOW_OF(mail),
+    WINDOW_OF(notice),   WINDOW_OF(page),    WINDOW_OF(pair),     WINDOW_OF(draft),   WINDOW_OF(meeting),
+    WINDOW_OF(people),   WINDOW_OF(stay),    WINDOW_OF(delivery), WINDOW_OF(profile), WINDOW_OF(ticket),
+    WINDOW_OF(flights),  WINDOW_OF(consent), WINDOW_OF(enrol),    WINDOW_OF(secret),  WINDOW_OF(files)};
 
 struct snapshot plan_window(const char *name)
 {
