@@ -2,8 +2,8 @@
  * user, and supplies the player with the steps of each window.
  *
  * Nothing is pressed before the whole task is understood.  Without a user who confirms the steps they are
- * performed only if the planner is sure (planner.h).  A model without vision is asked where the rules do
- * not decide; it is opened when that happens. */
+ * performed only with --confirm yes-to-all and if the planner is sure (planner.h).  A model without vision is
+ * asked where the rules do not decide; it is opened when that happens. */
 #include "run/job.h"
 
 #include "base/clock.h"
@@ -70,8 +70,8 @@ static enum confirm_answer ask(const struct job *j, const struct plan *plan)
     return a;
 }
 
-/* Returns whether sure steps are performed without a user: of reports of success about tasks of strangers, one
- * in four was false. */
+/* Returns whether sure steps are performed without a user: about tasks of strangers, one report of success in
+ * four was false. */
 static bool acts_alone(const struct job *j)
 {
     struct confirm confirm;
