@@ -193,10 +193,7 @@ int job_open_planner(struct job *j, struct err *e)
     char why[ERR_TEXT] = "";
     struct err odd = ERR_INIT;
     struct buf json;
-    if ((replaced && !only) || j->plain)
-        return 0;
-    bool blind = is_text_model(j); /* it can do nothing else */
-    if (j->s.planner == JOB_PLAIN_NO && (!blind || !j->elements))
+    if (j->s.planner == JOB_PLAIN_NO || (replaced && !only) || j->plain)
         return 0;
     if (replaced || !j->elements)
         return err_set(e, ERR_USAGE,
@@ -205,7 +202,7 @@ int job_open_planner(struct job *j, struct err *e)
     struct job_planner *p = j->planner = xcalloc(1, sizeof *p);
     p->j = j;
     buf_init(&p->performed, STEPS_TEXT);
-    p->asks = blind;
+    p->asks = is_text_model(j);
     const struct planner_model model = {.open = open_writer, .arg = p, .cancel = screen_stop_flag(NULL)};
     if (!(p->planner = planner_open(j->task, p->asks ? &model : NULL, &odd)))
         return refuse(j, false, odd.text, e);

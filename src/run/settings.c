@@ -73,9 +73,8 @@ const struct option_spec job_options[] = {
      "propose plain steps for a freely worded task, without a model (holorun help planner); a user at the "
      "terminal confirms them, without a user they are performed only with --confirm yes-to-all and if the "
      "planner is sure; only: end with exit code 8 else; auto: use the model then, unless the user declined; "
-     "with --dry-run: print "
-     "the steps; with -m and a model without vision, that model is asked where the rules do not decide, and "
-     "--planner is only",
+     "with --dry-run: print the steps; with -m and a model without vision, that model is asked where the "
+     "rules do not decide",
      NULL},
     {"dry-run", 0, OPTION_FLAG, AT(dry_run), .help = "decide and record, but send no input"},
     {"observe-only", 0, OPTION_FLAG, AT(observe_only),
