@@ -8,6 +8,8 @@
 
 enum { LABELLED_BY = 2 }; /* AtspiRelationType */
 
+#define UNBOUNDED 1e15 /* toolkits report the greatest number */
+
 static bool is_among(uint32_t role, const uint32_t *list, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -138,6 +140,11 @@ void reader_take_number(struct node *n, enum call call, DBusMessage *reply)
         free(n->value);
         n->value = xasprintf("%.6g", v);
     }
-    if (isfinite(v))
-        *(call == CALL_LEAST ? &n->least : call == CALL_MOST ? &n->most : &n->number) = v;
+    bool bounded = isfinite(v) && fabs(v) < UNBOUNDED;
+    if (call == CALL_LEAST) /* without a bound the range is empty, which means unknown */
+        n->least = bounded ? v : UNBOUNDED;
+    else if (call == CALL_MOST)
+        n->most = bounded ? v : -UNBOUNDED;
+    else if (isfinite(v))
+        n->number = v;
 }
