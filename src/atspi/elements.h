@@ -36,7 +36,7 @@ struct element {                     /* texts are never NULL and belong to the s
     uint64_t states;                 /* bits STATE_* of roles.h */
     struct screen_rect rect;         /* root pixels */
     enum place_trust trust;
-    double least, most; /* of sliders, dials and spin buttons; equal: unknown */
+    double least, most; /* of sliders, dials and spin buttons; least >= most: unknown */
     double number; /* ... their number, which spin buttons change when they take a text over; NAN: unknown */
     int parent, depth;    /* parent: index, -1: a window */
     int children;         /* number of its children if only those on the screen were read, else 0 */
