@@ -26,10 +26,11 @@ bool asked_is_off(const struct form_line *l, const struct form_value *v)
 /* Returns whether another radio button beside that of line i is turned on, which turns this one off. */
 static bool other_radio(const struct asked *a, int i)
 {
-    for (int k = 0; k < a->form.n; k++) {
+    const struct candidate *off = a->form.l[i].of;
+    for (int k = 0; k < a->form.n && off; k++) {
         const struct form_line *l = &a->form.l[k];
         if (k != i && l->kind == LINE_TICK && a->reply.value[k] && l->of->kind == CANDIDATE_OPTION &&
-            l->of->e->parent == a->form.l[i].of->e->parent && !asked_is_off(l, asked_new(a, k)))
+            l->of->e->parent == off->e->parent && !asked_is_off(l, asked_new(a, k)))
             return true;
     }
     return false;
