@@ -85,13 +85,13 @@ check_left() {
 
 # ---- one program ---------------------------------------------------------------------------------------------------
 
-# Runs program $1 in folder $2, once or several times; its log names the seed of each run. Under nohup the signal HUP is
-# ignored, which programs keep: tests that send it, and terminals that end, need it.
+# Runs program $1 in folder $2, once or several times; its log names the seed of each run. nohup ignores the signal HUP, and
+# shells ignore INT and QUIT in background jobs, which programs keep: tests that send them, and terminals, need them.
 run_rounds() {
     local i rc=0
     for ((i = 0; i < rounds && rc == 0; i++)); do
         HOLORUN_TEST_SEED=$((seed + i)) HOLORUN_TEST_PROGRAM=$2 TMPDIR=$2 timeout -k 5 "$limit" \
-            env --default-signal=HUP "$dir/$1" || rc=$?
+            env --default-signal=HUP,INT,QUIT "$dir/$1" || rc=$?
     done
     return $rc
 }
