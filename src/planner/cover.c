@@ -48,11 +48,13 @@ static bool is_light(const struct asked *a, int i, const struct clause *k)
     return names;
 }
 
-/* Returns whether a number of several words begins at word i: "a dozen". */
+/* Returns whether a number of several words begins at word i, also with a unit: "a dozen", "one hour".  Times
+ * may be in two lines, hours and minutes. */
 static bool is_number(const struct asked *a, int i)
 {
-    return i + 1 < a->s.n && HAS(a->joined, i + 1) && !HAS(a->joined, i) && a->w[i].n == 1 &&
-           isdigit((unsigned char)*a->w[i].w[0].text);
+    const struct match_word *w = a->w[i].w;
+    return i + 1 < a->s.n && HAS(a->joined, i + 1) && !HAS(a->joined, i) && a->w[i].n &&
+           isdigit((unsigned char)*w[0].text) && (a->w[i].n == 1 || isalpha((unsigned char)*w[1].text));
 }
 
 void asked_read_words(struct asked *a)

@@ -252,6 +252,12 @@ static struct element profile[] = {
     BUTTON("Save profile", 130),
     BUTTON("Cancel", 160),
 };
+static struct element alarm[] = {
+    WINDOW("Alarm"),
+    {.role = "label", .name = "06:30 - Time to get up", .states = ON, AT(10), .parent = 0},
+    BUTTON("Dismiss", 40),
+    BUTTON("Snooze 10 minutes", 70),
+};
 static struct element ferry[] = {
     WINDOW("Ferry"),
     {.role = "entry", .name = "Passenger name", .states = FIELD, AT(10), .parent = 0},
@@ -331,15 +337,16 @@ static const struct {
     struct element *e;
     int n;
 } windows[] = {
-    WINDOW_OF(order),    WINDOW_OF(editor),  WINDOW_OF(rows),     WINDOW_OF(booking), WINDOW_OF(saving),
-    WINDOW_OF(question), WINDOW_OF(phones),  WINDOW_OF(ferry),    WINDOW_OF(hotel),   WINDOW_OF(contact),
-    WINDOW_OF(person),   WINDOW_OF(upload),  WINDOW_OF(paper),    WINDOW_OF(parcel),  WINDOW_OF(tabs),
-    WINDOW_OF(keys),     WINDOW_OF(lamp),    WINDOW_OF(unsaved),  WINDOW_OF(closing), WINDOW_OF(publish),
-    WINDOW_OF(leaving),  WINDOW_OF(account), WINDOW_OF(shop),     WINDOW_OF(shirt),   WINDOW_OF(wrapping),
-    WINDOW_OF(paying),   WINDOW_OF(session), WINDOW_OF(opening),  WINDOW_OF(message), WINDOW_OF(mail),
-    WINDOW_OF(notice),   WINDOW_OF(page),    WINDOW_OF(pair),     WINDOW_OF(draft),   WINDOW_OF(meeting),
-    WINDOW_OF(people),   WINDOW_OF(stay),    WINDOW_OF(delivery), WINDOW_OF(profile), WINDOW_OF(ticket),
-    WINDOW_OF(flights),  WINDOW_OF(consent), WINDOW_OF(enrol),    WINDOW_OF(secret),  WINDOW_OF(files)};
+    WINDOW_OF(order),    WINDOW_OF(editor),  WINDOW_OF(rows),    WINDOW_OF(booking),  WINDOW_OF(saving),
+    WINDOW_OF(question), WINDOW_OF(phones),  WINDOW_OF(ferry),   WINDOW_OF(alarm),    WINDOW_OF(hotel),
+    WINDOW_OF(contact),  WINDOW_OF(person),  WINDOW_OF(upload),  WINDOW_OF(paper),    WINDOW_OF(parcel),
+    WINDOW_OF(tabs),     WINDOW_OF(keys),    WINDOW_OF(lamp),    WINDOW_OF(unsaved),  WINDOW_OF(closing),
+    WINDOW_OF(publish),  WINDOW_OF(leaving), WINDOW_OF(account), WINDOW_OF(shop),     WINDOW_OF(shirt),
+    WINDOW_OF(wrapping), WINDOW_OF(paying),  WINDOW_OF(session), WINDOW_OF(opening),  WINDOW_OF(message),
+    WINDOW_OF(mail),     WINDOW_OF(notice),  WINDOW_OF(page),    WINDOW_OF(pair),     WINDOW_OF(draft),
+    WINDOW_OF(meeting),  WINDOW_OF(people),  WINDOW_OF(stay),    WINDOW_OF(delivery), WINDOW_OF(profile),
+    WINDOW_OF(ticket),   WINDOW_OF(flights), WINDOW_OF(consent), WINDOW_OF(enrol),    WINDOW_OF(secret),
+    WINDOW_OF(files)};
 
 struct snapshot plan_window(const char *name)
 {
